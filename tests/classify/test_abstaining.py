@@ -181,15 +181,16 @@ def test_a_risk_set_on_labelled_documents_holds_on_others(clf: UncertaintyClassi
 
 
 def test_a_risk_is_promised_of_the_answers_that_other_limits_leave(clf: UncertaintyClassifier):
-    sure = clf.predict_proba(NEW).max(axis=1)
-    clf.min_probability = float(np.median(sure))
-    doubt, wrong = doubt_of(clf, NEW, "entropy"), clf.predict(NEW) != np.array(NEW_Y)
-    named = sure >= clf.min_probability
+    answers = clf.answers(NEW)
+    doubt, wrong = clf.doubt(answers, "entropy"), answers.names != np.array(NEW_Y)
+    everywhere = risk_limit(doubt, wrong, 0.3)
+    # Half of the documents keep their label: those whose doubt is small, so another limit is due.
+    clf.min_probability = float(np.median(answers.confidence))
+    named = answers.confidence >= clf.min_probability
     assert 0 < named.sum() < len(named)
-    expected = risk_limit(doubt[named], wrong[named], 0.3)
     clf.set_risk(0.3, NEW, NEW_Y, by="entropy")
     assert clf.limit_ is not None
-    assert clf.limit_.value == expected != risk_limit(doubt, wrong, 0.3)
+    assert clf.limit_.value == risk_limit(doubt[named], wrong[named], 0.3) != everywhere
     clf.limit_, clf.min_probability = None, 1.0
     with pytest.raises(InputError, match="leaves all 120 labelled documents without a label"):
         clf.set_risk(0.1, NEW, NEW_Y, by="entropy")
