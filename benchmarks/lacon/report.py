@@ -43,8 +43,6 @@ ADDED = {
 }
 DEGREE_TITLES = {degree: str(degree) for degree in DEGREES}
 PAIRED = "CE to LaCon (gain)"
-CLS = "-cls"
-"""Ending of the encoder's name where its pooling is [CLS]."""
 
 
 def main() -> str:
@@ -93,26 +91,25 @@ def tests() -> str:
 def tuned() -> str:
     """Table 2 on whole sets, over the repeats that all methods have; rate and temperature are chosen."""
     runs = pd.concat(
-        scored("tuned", "method", "majority", encoder=f"{store.ENCODER}{ending}").assign(ending=ending)
-        for ending in ("", CLS)
+        scored("tuned", "method", "majority", encoder=encoder).assign(words=words)
+        for encoder, words in _tuned_encoders().items()
     )
-    runs = runs[runs.groupby(["ending", "set", "seed"]).method.transform("nunique") == len(COMPARED)]
+    runs = runs[runs.groupby(["words", "set", "seed"]).method.transform("nunique") == len(COMPARED)]
     if runs.empty:
         return NOT_YET
-    runs = runs.assign(row=runs.method + runs.ending)
+    runs = runs.assign(row=runs.method + runs.words)
 
     def cell(own: pd.DataFrame, row: str, name: str) -> str:
-        return percent(own.score, figure(paper.TABLE_2[row.removesuffix(CLS)][name]))
+        return percent(own.score, figure(paper.TABLE_2[row.partition(",")[0]][name]))
 
     cells = crossed(runs, ["row"], ["set"], cell)
     cells.loc["larger"] = runs.groupby("set").majority.agg(lambda own: percent(own[:1]))
     titles = {}
-    for ending, words in (("", ""), (CLS, ", [CLS]")):
-        titles |= {method + ending: METHODS[method].title + words for method in COMPARED}
+    for words, own in ((words, by_method(runs[runs.words == words])) for words in _tuned_encoders().values()):
+        titles |= {method + words: METHODS[method].title + words for method in COMPARED}
         for method, other in product(OURS, ("ce", "ce-scl")):
-            own = by_method(runs[runs.ending == ending])
-            cells.loc[f"gain {method} {other}{ending}"] = _gain(own, method, other)
-            titles[f"gain {method} {other}{ending}"] = f"{METHODS[method].title} minus {METHODS[other].title}{words}"
+            cells.loc[f"gain {method} {other}{words}"] = _gain(own, method, other)
+            titles[f"gain {method} {other}{words}"] = f"{METHODS[method].title} minus {METHODS[other].title}{words}"
     titles["larger"] = "the larger class, for all rows"
     groups = dict(list(runs.groupby("set")))
     columns = {name: marked(SETS[name].title, groups[name]) for name in CHOSEN_SETS if name in groups}
@@ -121,9 +118,15 @@ def tuned() -> str:
 
 def chosen() -> str:
     """Rate and temperature of each method on each set, chosen on held-out rows, and runs that stayed untrained."""
-    runs = scored("tuned", "method", "chosen.learning_rate", "chosen.temperature", "best_step")
+    runs = pd.concat(
+        scored("tuned", "method", "chosen.learning_rate", "chosen.temperature", "best_step", encoder=encoder).assign(
+            words=words
+        )
+        for encoder, words in _tuned_encoders().items()
+    )
     if runs.empty:
         return NOT_YET
+    runs = runs.assign(row=runs.method + runs.words)
 
     def cell(own: pd.DataFrame, *_: str) -> str:
         rate, temperature = own["chosen.learning_rate"].iloc[0], own["chosen.temperature"].iloc[0]
@@ -131,9 +134,17 @@ def chosen() -> str:
         untrained = int((own.best_step == 0).sum())
         return f"{told}; untrained: {untrained} of {len(own)}" if untrained else told
 
-    cells = crossed(runs, ["method"], ["set"], cell)
-    titles = {name: SETS[name].title for name in CHOSEN_SETS if name in cells}
-    return table(titled(cells, {method: METHODS[method].title for method in COMPARED}, titles), "")
+    cells = crossed(runs, ["row"], ["set"], cell)
+    columns = {name: SETS[name].title for name in CHOSEN_SETS if name in cells}
+    titles = {
+        method + words: METHODS[method].title + words for words in _tuned_encoders().values() for method in COMPARED
+    }
+    return table(titled(cells, titles, columns), "")
+
+
+def _tuned_encoders() -> dict[str, str]:
+    """Return the encoders of the whole sets, each with the words behind a method's name."""
+    return {store.ENCODER: "", f"{store.ENCODER}-cls": ", [CLS]", "all-mpnet-base-v2": ", mpnet"}
 
 
 def _gain(samples: pd.DataFrame, method: str, other: str) -> pd.Series:

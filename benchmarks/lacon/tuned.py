@@ -29,6 +29,9 @@ COMPARED = ("ce", "ce-cl", "ce-scl", *OURS)
 RATES = (1e-4, 3e-5, 3e-4)
 """The middle one first. The paper searches 1e-5 to 3e-5 for BERT-base, which is twice as wide."""
 
+OTHER_RATES = (3e-5, 1e-5)
+"""The ends of the paper's range, for an encoder of BERT's size. With it, a method keeps its own temperature."""
+
 TEMPERATURES = (0.1, 0.3)
 WHOLE = replace(PAPER, batch_size=32, head_learning_rate=1e-3)
 TUNING_EPOCHS = 2
@@ -83,8 +86,11 @@ def chosen_options(settings: Settings, name: str, method: str) -> Options | None
 
 
 def _sets(settings: Settings) -> tuple[str, ...]:
-    own = replace(settings, pooling=None).short == store.ENCODER
-    return CHOSEN_SETS if own and not settings.small else SHORTEST
+    return CHOSEN_SETS if _own_encoder(settings) and not settings.small else SHORTEST
+
+
+def _own_encoder(settings: Settings) -> bool:
+    return replace(settings, pooling=None).short == store.ENCODER
 
 
 def _methods(settings: Settings) -> tuple[str, ...]:
@@ -98,7 +104,9 @@ def _whole(settings: Settings, **changes: Any) -> Settings:
 
 def _trials(settings: Settings, method: str) -> list[Options]:
     """Return the options to try; the first has the middle rate and the method's own temperature."""
-    rates, temperatures = (RATES[:2], TEMPERATURES[:1]) if settings.small else (RATES, TEMPERATURES)
+    rates, temperatures = (RATES, TEMPERATURES) if _own_encoder(settings) else (OTHER_RATES, ())
+    if settings.small:
+        rates, temperatures = RATES[:2], TEMPERATURES[:1]
     if method == "ce":
         return [{"learning_rate": rate} for rate in rates]
     own = METHODS[method].options.get("temperature", LaConConfig.temperature)

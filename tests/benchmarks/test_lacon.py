@@ -321,10 +321,11 @@ def test_truncated_setfit_runs_are_completed_if_the_schedule_is_short_enough(lac
     assert list(lacon.setfit_curve.whole_pieces(whole)) == [], "the full protocol cuts none"
 
 
-def test_the_best_rate_and_the_best_temperature_on_held_out_rows_are_chosen(lacon, data, tmp_path, plant):
+def test_the_best_rate_and_the_best_temperature_on_held_out_rows_are_chosen(lacon, data, tmp_path, plant, monkeypatch):
     options = settings(lacon, data, tmp_path / "lacon.jsonl")
+    monkeypatch.setattr(lacon.tuned, "CHOSEN_SETS", ("cola",))
+    monkeypatch.setattr(lacon.tuned.store, "ENCODER", options.short)
     trials = list(lacon.tuned.tuning_pieces(options))
-    assert {piece.facts["set"] for piece in trials} == {"cola"}, "the study's own encoder has all four"
     assert not list(lacon.tuned.tuned_pieces(options)), "nothing is chosen yet"
     scores = {(3e-5, 0.1): 0.7, (1e-4, 0.1): 0.6, (3e-4, 0.1): 0.5, (1e-4, 0.3): 0.65}
     rows = []
@@ -343,6 +344,17 @@ def test_the_best_rate_and_the_best_temperature_on_held_out_rows_are_chosen(laco
     assert chosen["ce-scl"] == {"learning_rate": 3e-5, "temperature": 0.3}, "two rates tie at its own temperature, 0.3"
 
 
+def test_another_encoder_tries_the_papers_rates_on_the_set_of_the_shortest_texts(lacon, data, tmp_path):
+    trials = list(lacon.tuned.tuning_pieces(settings(lacon, data, tmp_path / "lacon.jsonl")))
+    assert {piece.facts["set"] for piece in trials} == {"cola"}
+    assert [piece.facts["tried"] for piece in trials if piece.facts["method"] in ("ce", "ce-scl")] == [
+        {"learning_rate": 3e-5},
+        {"learning_rate": 1e-5},
+        {"learning_rate": 3e-5, "temperature": 0.3},
+        {"learning_rate": 1e-5, "temperature": 0.3},
+    ]
+
+
 def test_the_table_of_whole_sets_has_the_repeats_that_all_methods_have(lacon, plant):
     rows = [
         {**curve_run("tuned", method, 0, 0.5, seed), "set": "rte", "accuracy": 0.5 + seed / 10, "majority": 0.52}
@@ -354,6 +366,11 @@ def test_the_table_of_whole_sets_has_the_repeats_that_all_methods_have(lacon, pl
     lines = lacon.report.tuned().splitlines()
     assert lines[2] == "| CE | 55.0 ± 7.1 (67.3 ± 1.9) |"
     assert "| LaCon-vanilla minus CE | +0.0 ± 0.0 |" in lines
+    plant("lacon", rows + [row | {"encoder": "all-mpnet-base-v2"} for row in rows if row["seed"] == 0])
+    lines = lacon.report.tuned().splitlines()
+    assert "| CE, mpnet | 50.0 (67.3 ± 1.9) |" in lines
+    assert "| LaCon-vanilla minus CE, mpnet | +0.0 |" in lines
+    assert not any("[CLS]" in line for line in lines)
 
 
 def test_a_gain_is_over_common_samples_and_has_its_deviation(lacon):

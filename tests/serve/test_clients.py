@@ -16,7 +16,7 @@ from sklearn.base import clone
 from labelspace import LabelSpace, ZeroShotClassifier
 from labelspace.config import ServingConfig
 from labelspace.serve.batching import Batcher, BusyError, Job
-from labelspace.serve.options import Options
+from labelspace.serve.known import KnownTexts
 from labelspace.serve.room import Room, Served
 from serve.service import TEXTS, Service, request, serving, wait_until
 
@@ -196,18 +196,21 @@ def test_a_single_client_never_waits_for_others(news: Any):
 # ---- the parts
 
 
-def test_vectors_of_options_are_kept_up_to_a_bound_and_the_least_used_go_first(encoder: Any):
-    kept = Options(encoder, 0.07, 3)
-    first = kept.vector("a", "label")
-    assert (kept.vector("a", "label") == encoder.encode(["a"], role="label")[0]).all()
-    for text in ("b", "c"):
-        kept.vector(text, "label")
-    assert kept.vector("a", "label") is first
-    kept.vector("d", "label")
-    assert len(kept) == 3
-    assert kept.vector("a", "label") is first  # b went, a was used since
-    assert kept.vector("a", "text") is not first
-    assert len(kept) == 3
+def test_vectors_of_options_are_kept_up_to_a_bound_and_the_least_used_go_first(encoder: Any, monkeypatch: Any):
+    plain, read = encoder.encode(["a"], role="label"), []
+    encode = type(encoder).encode
+    monkeypatch.setattr(
+        type(encoder), "encode", lambda own, texts, **more: read.extend(texts) or encode(own, texts, **more)
+    )
+    known = KnownTexts(encoder, 3)
+    assert (known.encode(["a"], role="label") == plain).all()
+    known.encode(["b", "c", "a", "d"], role="label")
+    assert read == ["a", "b", "c", "d"]
+    known.encode(["a"], role="label")  # b went, a was used since
+    assert read == ["a", "b", "c", "d"]
+    known.encode(["a"], role="text")
+    known.encode(["b"], role="label")
+    assert read == ["a", "b", "c", "d", "a", "b"]
 
 
 def test_the_temperature_of_a_models_own_answers_is_not_that_of_other_options(news: Any, encoder: Any):

@@ -14,10 +14,10 @@ from labelspace.corpus import open_table, sample_pool
 from labelspace.errors import InputError, OutputError
 from labelspace.evaluate import advise, estimate
 from labelspace.labels import lint
+from labelspace.serve.known import KnownTexts
 from labelspace.serve.studio.answering import Answered
 from labelspace.serve.studio.clicks import proposals
 from labelspace.serve.studio.export import Exports
-from labelspace.serve.studio.known import KnownTexts
 from labelspace.serve.studio.label_file import LabelFile
 from labelspace.serve.studio.session import Session
 from serve.studio.conftest import LABELS, POOL, wait_for

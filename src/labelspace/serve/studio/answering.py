@@ -8,8 +8,8 @@ from labelspace.classify import Answers, ZeroShotClassifier
 from labelspace.classify.explanation import explain_answer, nearest_descriptions
 from labelspace.classify.none_of_these import FEWEST, chosen
 from labelspace.labels import LabelSpace
+from labelspace.serve.known import KnownTexts
 from labelspace.serve.studio.documents import StudioPool
-from labelspace.serve.studio.known import KnownTexts
 
 SHOWN = 5
 """Nearest, and most doubtful, documents of each label."""

@@ -9,11 +9,11 @@ from labelspace.corpus.targets import is_unlabelled
 from labelspace.encoders import Encoder
 from labelspace.errors import InputError
 from labelspace.labels.document import DEFAULT_TEMPLATE
+from labelspace.serve.known import KnownTexts
 from labelspace.serve.studio.answering import Answered
 from labelspace.serve.studio.clicks import Clicks, proposals
 from labelspace.serve.studio.documents import StudioPool
 from labelspace.serve.studio.export import Exports
-from labelspace.serve.studio.known import KnownTexts
 from labelspace.serve.studio.label_file import LabelFile
 from labelspace.serve.studio.study import Study, Task
 from labelspace.serve.studio.training import Training

@@ -15,9 +15,9 @@ from labelspace.evaluate.advice import HURTS, advice_on
 from labelspace.evaluate.quality import FEWEST, Estimate, estimate_of
 from labelspace.geometry.neighbours import Graph
 from labelspace.labels import Finding, LabelSpace, lint
+from labelspace.serve.known import KnownTexts
 from labelspace.serve.studio.answering import Answered
 from labelspace.serve.studio.documents import StudioPool
-from labelspace.serve.studio.known import KnownTexts
 
 QUIET = 0.5
 """Seconds without an edit after which the work begins."""

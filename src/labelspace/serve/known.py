@@ -1,6 +1,7 @@
 """The vectors of labels' texts, kept by text: an edit embeds only the texts that are new."""
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import final
 
@@ -11,9 +12,6 @@ from labelspace.classify.anchors import LabelVectors, Matrix, encode_labels
 from labelspace.classify.state import State
 from labelspace.encoders import Encoder
 from labelspace.labels import LabelSpace
-
-MOST = 20_000
-"""Number of texts that are kept; the oldest go first."""
 
 BLOCK = 128
 """Documents that are encoded before the texts of labels have their turn."""
@@ -27,11 +25,12 @@ class KnownTexts:
 
     Args:
         encoder: the encoder; it is not changed.
+        most: number of texts that are kept; those that were used least recently go first.
     """
 
-    def __init__(self, encoder: Encoder) -> None:
-        self.encoder = encoder
-        self._kept: dict[tuple[str, str], Matrix] = {}
+    def __init__(self, encoder: Encoder, most: int = 20_000) -> None:
+        self.encoder, self.most = encoder, most
+        self._kept: OrderedDict[tuple[str, str], Matrix] = OrderedDict()
         self.one_at_a_time = threading.Lock()
         """Is held while the encoder is used, or saved."""
 
@@ -84,9 +83,10 @@ class KnownTexts:
         with self.one_at_a_time:
             for row, text in enumerate(texts):
                 if (role, text) not in self._kept:
-                    if len(self._kept) >= MOST:
-                        self._kept.pop(next(iter(self._kept)))
+                    if len(self._kept) >= self.most:
+                        self._kept.popitem(last=False)
                     self._kept[role, text] = self.encoder.encode([text], role=role)[0]
+                self._kept.move_to_end((role, text))
                 found[row] = self._kept[role, text]
         return found
 
