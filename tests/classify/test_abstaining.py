@@ -294,7 +294,7 @@ def test_an_evaluation_counts_an_abstention_as_wrong(limited: UncertaintyClassif
 def test_threshold_and_limit_both_apply(clf: UncertaintyClassifier):
     clf.temperature_ = 1.0
     below = clf.predict_proba(NEW).max(axis=1) < 0.6
-    clf.set_params(min_probability=0.6).set_coverage(0.75, NEW, by="uncertainty")
+    clf.set_params(min_probability=0.6).set_coverage(0.5, NEW, by="uncertainty")
     assert clf.limit_ is not None
     above = clf.predict_uncertainty(NEW) > clf.limit_.value
     assert [name is None for name in clf.predict(NEW)] == list(below | above)
@@ -316,6 +316,25 @@ def test_the_fingerprint_depends_on_the_limit_and_the_temperature(clf: Uncertain
     assert model_fingerprint(clf.set_coverage(1)) == prints[0]
 
 
+def test_a_coverage_counts_what_other_limits_refuse(clf: UncertaintyClassifier):
+    clf.temperature_ = 1.0
+    sure = clf.predict_proba(NEW).max(axis=1)
+    clf.set_params(min_probability=float(np.sort(sure)[30:32].mean()))  # 89 of 120 are left
+    assert sum(name is not None for name in clf.predict(NEW)) == 89
+    clf.set_coverage(0.5, NEW, by="uncertainty")
+    assert sum(name is not None for name in clf.predict(NEW)) == 60
+    clf.set_coverage(0.2, NEW, by="uncertainty").set_coverage(0.5, NEW, by="uncertainty")
+    assert sum(name is not None for name in clf.predict(NEW)) == 60, "an earlier limit has no say"
+    with pytest.warns(LabelSpaceWarning, match=r"leaves 74\.2% of the documents with a label, less than the coverage"):
+        clf.set_coverage(0.9, NEW, by="uncertainty")
+    assert sum(name is not None for name in clf.predict(NEW)) == 89
+    with pytest.warns(LabelSpaceWarning, match="the rows that fit held out do not tell which of them min_probability"):
+        clf.set_coverage(0.5)
+    clf.set_params(min_probability=1.0)
+    with pytest.raises(InputError, match="leaves all 120 documents without a label"):
+        clf.set_coverage(0.5, NEW)
+
+
 # ---- the most uncertain first
 
 
@@ -329,8 +348,14 @@ def test_most_uncertain_orders_documents_by_doubt(by: str, clf: UncertaintyClass
     assert clf.most_uncertain(NEW[:3], 7).shape == (3,)
 
 
-def test_equally_uncertain_documents_keep_their_order(clf: UncertaintyClassifier):
-    assert list(clf.most_uncertain([NEW[0]] * 5)) == [0, 1, 2, 3, 4]
+def test_equally_uncertain_documents_keep_their_order(clf: UncertaintyClassifier, monkeypatch):
+    monkeypatch.setattr(type(clf), "doubt", lambda _, answers, by: np.zeros(len(answers)))
+    assert list(clf.most_uncertain(NEW[:5])) == [0, 1, 2, 3, 4]
+
+
+def test_of_a_repeated_document_the_first_is_labelled_next(clf: UncertaintyClassifier):
+    order = clf.most_uncertain(NEW[:6])
+    assert list(clf.most_uncertain([*NEW[:3], *NEW[:6]])) == [row if row < 3 else row + 3 for row in order]
 
 
 @pytest.mark.parametrize(

@@ -557,7 +557,6 @@ def test_white_space_around_names_in_y_is_ignored(make: Maker):
     [
         (TEXTS, Y[:3], r"y must hold one label for each of the 12 documents\. Got 3"),
         (TEXTS[:2], ["sports", "mony"], r"y\[1\] is 'mony', which is no label\. Did you mean 'money'"),
-        (TEXTS, ["sports"] * 12, "all 12 labelled rows have the label 'sports', so there is nothing to tell apart"),
         (None, Y, "y names labels, and X is None"),
         ([*TEXTS[:11], None], Y, r"X\[11\] is missing"),
         ("a text", Y, "single str"),
@@ -567,6 +566,27 @@ def test_invalid_documents_and_labels_are_refused_in_one_line(X: Any, y: Any, me
     with pytest.raises(InputError, match=message) as error:
         make().fit(X, y)
     assert "\n" not in str(error.value)
+
+
+def test_rows_of_a_single_label_leave_the_descriptions_to_learn_from(make: Maker):
+    none = make().fit(TEXTS)
+    with pytest.warns(LabelSpaceWarning, match="all 1 labelled rows have the label 'sports'.* Label rows of another"):
+        one = make().fit(TEXTS, ["sports", *[None] * 11])
+    assert (one.decision_function(TEXTS) == none.decision_function(TEXTS)).all()
+    assert one.fit_result_.labelled == 0
+    with pytest.raises(InputError, match=r"all 12 labelled rows .* nothing to tell apart"):
+        make(labels=["sports", "money"]).fit(TEXTS, ["sports"] * 12)
+
+
+def test_a_label_with_far_fewer_rows_than_another_is_told(make: Maker):
+    texts = [f"{text} {place}" for place in range(2) for text in TEXTS]
+    of_label = {name: [text for text, own in zip(texts, Y * 2, strict=True) if own == name] for name in set(Y)}
+    rows = [*((text, "sports") for text in of_label["sports"]), *((text, "money") for text in of_label["money"][:7])]
+    X, y = zip(*rows, strict=True)
+    assert y.count("sports") == 8
+    with pytest.warns(LabelSpaceWarning, match="^'world' has few or no labelled rows, and others up to 8"):
+        make(epochs=1).fit(X, y)
+    make(epochs=1).fit(X[1:], y[1:])  # seven rows are too few to say so
 
 
 @pytest.mark.parametrize(

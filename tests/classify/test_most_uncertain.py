@@ -55,9 +55,16 @@ def test_a_model_without_uncertainty_orders_rows_by_entropy(encoders: dict[str, 
     assert found["id"].to_pylist() == without.most_uncertain(TEXTS, by="entropy").tolist()
 
 
-def test_among_equally_uncertain_rows_the_earlier_are_kept(clf: UncertaintyClassifier):
-    found = most_uncertain_rows(clf, blocks_of([TEXTS[0]] * 20, 5), SCHEMA, 8)
+def test_among_equally_uncertain_rows_the_earlier_are_kept(clf: UncertaintyClassifier, monkeypatch):
+    monkeypatch.setattr(type(clf), "doubt", lambda _, answers, by: np.zeros(len(answers)))
+    found = most_uncertain_rows(clf, blocks_of(TEXTS[:20], 5), SCHEMA, 8)
     assert found["id"].to_pylist() == list(range(8))
+
+
+def test_a_repeated_document_is_there_once(clf: UncertaintyClassifier):
+    first = most_uncertain_rows(clf, blocks_of(TEXTS[:6], 6), SCHEMA, 4)
+    found = most_uncertain_rows(clf, blocks_of([*TEXTS[:6], TEXTS[0], *TEXTS[:6]], 5), SCHEMA, 4)
+    assert found["id"].to_pylist() == first["id"].to_pylist()
 
 
 def test_documents_are_read_once_and_only_the_requested_rows_are_held(clf: UncertaintyClassifier):

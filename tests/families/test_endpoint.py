@@ -199,6 +199,65 @@ def test_an_answer_that_is_no_option_scores_all_labels_alike_and_is_counted():
     assert scores[0].tolist() == [1, 0, 0]
 
 
+def test_a_model_whose_first_answers_are_all_no_option_is_an_error_before_the_rest_is_paid_for():
+    with Server(logprobs=False, says=lambda body: "I cannot tell.") as server:
+        with pytest.raises(EncoderError, match=r"none of the first 3 answers of .* names an option; choose a model"):
+            scorer_of(server).scores(TEXTS * 10, SPACE)
+        assert set(server.texts) == set(TEXTS[:3])
+
+
+def test_a_first_answer_that_is_no_option_does_not_decide_how_to_ask():
+    """By its single text, a server would count as one that gives no log-probabilities."""
+    with (
+        Server(tops=lambda top: top if len(server.bodies) > 3 else [], says=lambda body: "I cannot tell.") as server,
+        pytest.warns(LabelSpaceWarning, match="^1 of 4 answers"),
+    ):
+        scores = scorer_of(server).scores(TEXTS, SPACE)
+    assert scores[0] == pytest.approx(np.full(3, 1 / 3))
+    assert all("response_format" not in body for body in server.bodies[-3:])
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        "null",
+        "3",
+        '{"message": {"content": 3}}',
+        '{"message": {"content": {"answer": "A"}}}',
+        '{"message": {"content": [null, 3]}}',
+        '{"logprobs": {"content": {"a": 1}}}',
+        '{"logprobs": {"content": [null]}}',
+        '{"logprobs": {"content": [{"top_logprobs": [{"token": "A", "logprob": "x"}, {"token": "A"}, null]}]}}',
+    ],
+)
+def test_a_choice_of_another_form_is_no_option(choice):
+    page = ("application/json", f'{{"choices": [{choice}]}}')
+    with Server(page=page) as server, pytest.raises(EncoderError, match="none of the first 3 answers"):
+        scorer_of(server).scores(TEXTS, SPACE)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '```json\n{"answer": "B"}\n```',
+        '<think>Perhaps {"answer": "A"}?</think> {"answer": "B"}',
+        'The text is about money.\n{"answer": "B", "why": "a bank"}',
+    ],
+)
+def test_the_last_object_of_a_longer_answer_counts(content):
+    found = Question.of(SPACE, max_characters=100).by_answer(content)
+    assert found is not None
+    assert found.tolist() == [0, 1, 0]
+
+
+def test_an_answer_in_parts_is_read():
+    parts = '[{"type": "text", "text": "{\\"answer\\": "}, {"type": "text", "text": "\\"B\\"}"}]'
+    page = ("application/json", f'{{"choices": [{{"message": {{"content": {parts}}}}}]}}')
+    with Server(page=page) as server, pytest.warns(LabelSpaceWarning, match="gives no log-probabilities"):
+        scores = scorer_of(server).scores(TEXTS, SPACE)
+    assert scores.argmax(axis=1).tolist() == [1] * len(TEXTS)
+
+
 def test_a_text_that_the_server_refuses_is_counted_too():
     with (
         Server(fails=lambda body: 400 if "court" in text_of(body) else None) as server,

@@ -15,7 +15,7 @@ from labelspace.classify.by_gaussians import ByGaussians
 from labelspace.classify.decision import RANKINGS
 from labelspace.corpus import Documents, as_targets
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
-from labelspace.training.abstention import coverage_limit, risk_limit
+from labelspace.training.abstention import coverage_limit, least_answers, risk_limit
 from labelspace.training.uncertainty import HeldOut, Limit
 
 FEW_ROWS = 30
@@ -37,7 +37,7 @@ class AbstainingClassifier(BiEncoderClassifier):
         """Return document indices, the most uncertain first: the documents to label next.
 
         Args:
-            X: documents.
+            X: documents; of one that is repeated, the first counts.
             top: maximum number of indices; None: all.
             by: as in `set_coverage`.
 
@@ -47,8 +47,9 @@ class AbstainingClassifier(BiEncoderClassifier):
         check_is_fitted(self)
         if top is not None:
             check_number("top", top, least=1, whole=True)
-        by = self.ranking(by)
-        return np.argsort(-self.doubt(self.answers(X), by), kind="stable")[:top]
+        by, documents = self.ranking(by), self.read(X)
+        first = np.array(documents.first_of_each(), dtype=np.intp)
+        return first[np.argsort(-self.doubt(self.answers(documents), by)[first], kind="stable")][:top]
 
     def doubt(self, answers: Answers, by: str = "auto") -> NDArray[np.float64]:
         """Return the doubt of each document, [text].
@@ -79,8 +80,9 @@ class AbstainingClassifier(BiEncoderClassifier):
 
         Args:
             coverage: share to answer, above 0; 1 answers all.
-            X: unlabelled documents, of which this share is answered; None: the rows that `fit` held out. Of
-                new documents like these, this share or more is answered on average.
+            X: unlabelled documents, of which this share is answered, fewer only where `min_probability` or a limit for
+                "none of these" leaves fewer; None: the rows that `fit` held out, which do not tell what these leave.
+                Of new documents like these, this share or more is answered on average.
             by: measure of doubt: `"uncertainty"`, `"entropy"` (of the probabilities), or `"auto"`: the one that finds
                 the wrong answers on the held-out rows better, `"entropy"` if none was wrong.
 
@@ -88,11 +90,12 @@ class AbstainingClassifier(BiEncoderClassifier):
             The classifier, with `limit_` set.
 
         Warns:
-            LabelSpaceWarning: fewer than 30 rows were held out, and X is None.
+            LabelSpaceWarning: X is None, and fewer than 30 rows were held out or another limit is set; or other limits
+                leave fewer documents than this share.
 
         Raises:
             ConfigError: an argument is out of range.
-            InputError: no row was held out, and X is None.
+            InputError: no row was held out, and X is None; or other limits leave no document.
         """
         check_is_fitted(self)
         check_number("coverage", coverage, above=0, most=1)
@@ -103,15 +106,44 @@ class AbstainingClassifier(BiEncoderClassifier):
         documents = None if X is None else self.read(X)
         if documents is not None and not len(documents):
             raise InputError("X holds no document; pass one or more, or None for the rows that fit held out.")
-        doubt = self._held_out_doubt(by) if documents is None else self.doubt(self.answers(documents), by)
-        if X is None and len(doubt) < FEW_ROWS:
+        if documents is not None:
+            return self._cover(coverage, documents, by)
+        doubt = self._held_out_doubt(by)
+        if self._has_other_limits():
+            warnings.warn(
+                "the rows that fit held out do not tell which of them min_probability or the limit for 'none of these' "
+                f"leaves without a label, so less than {coverage:g} may be answered; pass documents.",
+                LabelSpaceWarning,
+                stacklevel=2,
+            )
+        if len(doubt) < FEW_ROWS:
             warnings.warn(
                 f"fit held out {len(doubt)} rows, on which a coverage of {coverage:g} stands badly: the share answered "
                 f"of others may be far from it. Pass {FEW_ROWS} documents or more, or hold out more rows.",
                 LabelSpaceWarning,
                 stacklevel=2,
             )
-        self.limit_ = Limit(by, coverage_limit(doubt, coverage, to_come=X is None))
+        self.limit_ = Limit(by, coverage_limit(doubt, coverage, to_come=True))
+        return self
+
+    def _cover(self, coverage: float, documents: Documents, by: str) -> Self:
+        """Answer this share of documents, the surest of those that other limits leave."""
+        answers = self._answers_of_other_limits(documents)
+        doubt = self.doubt(answers, by)[answers.columns >= 0]
+        wanted = least_answers(coverage, len(documents))
+        if not len(doubt):
+            raise InputError(
+                f"min_probability or the limit for 'none of these' leaves all {len(documents)} documents without a "
+                "label; lower it, or pass documents that fit the labels."
+            )
+        if len(doubt) < wanted:
+            warnings.warn(
+                f"min_probability or the limit for 'none of these' leaves {len(doubt) / len(documents):.1%} of the "
+                f"documents with a label, less than the coverage of {coverage:g}; lower it.",
+                LabelSpaceWarning,
+                stacklevel=3,
+            )
+        self.limit_ = Limit(by, coverage_limit(doubt, min(1.0, wanted / len(doubt))))
         return self
 
     def set_risk(
@@ -149,7 +181,7 @@ class AbstainingClassifier(BiEncoderClassifier):
         if X is None and y is not None:
             raise InputError("y holds labels, and X is None. Pass the documents they belong to, or leave y out too.")
         if X is None:
-            if self.decision().min_probability is not None or self.none_ is not None:
+            if self._has_other_limits():
                 raise ConfigError(
                     "the rows that fit held out do not tell which of them min_probability or the limit for 'none of "
                     "these' leaves without a label, so no risk can be promised on them; pass labelled X and y, or take "
@@ -182,6 +214,9 @@ class AbstainingClassifier(BiEncoderClassifier):
             )
         self.limit_ = Limit(by, limit)
         return self
+
+    def _has_other_limits(self) -> bool:
+        return self.decision().min_probability is not None or self.none_ is not None
 
     def _answers_of_other_limits(self, documents: Documents) -> Answers:
         """Return the answers to documents as they are without the limit of doubt."""

@@ -45,6 +45,19 @@ class Supervision:
     unlabelled: int
     """Number of rows without a label."""
 
+    @property
+    def only(self) -> str | None:
+        """The label that all rows have; None if they have several."""
+        found = np.unique(self.targets)
+        return self.space.names[found[0]] if len(found) == 1 else None
+
+    def nothing_to_tell_apart(self) -> InputError:
+        """Return the error where a single label has rows, and rows are all that is learnt from."""
+        return InputError(
+            f"all {len(self.targets)} labelled rows have the label {self.only!r}, so there is nothing to tell apart; "
+            "label rows of another one too."
+        )
+
 
 @final
 @dataclass(frozen=True)
@@ -67,7 +80,7 @@ def look_at(space: LabelSpace | None, X: Any, y: Any) -> Given:
         y: label names; None, NaN, -1 or "" for a row without a label; None: no row has a label.
 
     Raises:
-        InputError: documents or labels are invalid, or all labelled rows have the same label.
+        InputError: documents or labels are invalid.
     """
     if y is None:
         # A stream or a file may be long, so it is left unread; only a sample of it is held later.
@@ -90,12 +103,6 @@ def look_at(space: LabelSpace | None, X: Any, y: Any) -> Given:
     rows = np.flatnonzero(targets >= 0)
     if not len(rows):
         return Given(documents, None)
-    if len(np.unique(targets[rows])) == 1:
-        name = space.names[targets[rows[0]]]
-        raise InputError(
-            f"all {len(rows)} labelled rows have the label {name!r}, so there is nothing to tell apart; label rows of "
-            "another one too."
-        )
     return Given(
         documents,
         Supervision(

@@ -1,5 +1,6 @@
 """`LaConClassifier`: learns from few or many labelled texts, starting from the descriptions."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,18 +19,21 @@ from labelspace.classify.by_logits import ByLogits
 from labelspace.classify.cards import lacon_card
 from labelspace.classify.decision import Decision
 from labelspace.classify.editing import LabelChange, advice_after_adding
-from labelspace.classify.labelled_input import Given, look_at
+from labelspace.classify.labelled_input import Given, Supervision, look_at
 from labelspace.classify.modules import fill_module
 from labelspace.classify.settings import merged
 from labelspace.classify.state import State
 from labelspace.config import LaConConfig, SearchConfig
 from labelspace.corpus import Documents, Kind, Pool, sample_pool
 from labelspace.encoders import DEFAULT_ENCODER
-from labelspace.errors import ConfigError, InputError, ModelFolderError
+from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, ModelFolderError
 from labelspace.labels import Label, LabelSpace
 from labelspace.training import Callback
 from labelspace.training.engine import clear_finished
 from labelspace.training.lacon import HeadShape, LaConFit, LaConHead, train_before_labels, train_on_labels
+
+FEW_ROWS = 8
+"""Rows of a label that weigh as much as its descriptions."""
 
 
 @final
@@ -147,6 +151,10 @@ class LaConClassifier(BiEncoderClassifier):
         Returns:
             The classifier.
 
+        Warns:
+            LabelSpaceWarning: all labelled rows have the same label, so that the descriptions alone are learnt from; or
+                some labels have few or no rows, and others many.
+
         Raises:
             ConfigError: a parameter is invalid.
             LabelFileError: the labels are invalid.
@@ -163,10 +171,21 @@ class LaConClassifier(BiEncoderClassifier):
             _check_class_weight(config, space)
         given = look_at(space, X, y)
         rows = given.supervision
+        if rows is not None and rows.only is not None:
+            if not any(rows.space.descriptions):
+                raise rows.nothing_to_tell_apart()
+            warnings.warn(
+                f"all {len(rows.targets)} labelled rows have the label {rows.only!r}, which tells no two labels apart; "
+                "the model learns from the descriptions alone. Label rows of another label too.",
+                LabelSpaceWarning,
+                stacklevel=2,
+            )
+            rows = None
         self._check_lowest(by_logits=rows is not None and config.objective != "lacon")
         if rows is None:
             return self._fit_on_descriptions(given, space, config, seed)
         _check_class_weight(config, rows.space)  # if y names the labels, they are known only now
+        _warn_of_uneven_rows(rows)
         encoder = own_encoder(self.encoder)
         # Sorted by name, so that the order of the label file has no effect.
         ordered = rows.space.reorder(sorted(rows.space.names))
@@ -329,6 +348,20 @@ class LaConClassifier(BiEncoderClassifier):
                 return None
             documents = documents.rows
         return sample_pool(documents, size=SearchConfig.documents, seed=self.seed)
+
+
+def _warn_of_uneven_rows(rows: Supervision) -> None:
+    """Warn of labels with fewer than 8 rows where another has eight times as many, which may draw their texts away."""
+    counts = np.bincount(rows.targets, minlength=len(rows.space))
+    most = min(FEW_ROWS - 1, counts.max() // FEW_ROWS if counts.max() >= FEW_ROWS else -1)
+    few = [name for name, count in zip(rows.space.names, counts, strict=True) if count <= most]
+    if few:
+        warnings.warn(
+            f"{few[0]!r}{f' and {len(few) - 1} more labels have' if len(few) > 1 else ' has'} few or no labelled rows, "
+            f"and others up to {counts.max():,}, so it may lose texts to them; label some rows of each.",
+            LabelSpaceWarning,
+            stacklevel=3,
+        )
 
 
 def _head_of(state: State, facts: dict[str, Any]) -> ByEmbeddings | ByLogits:

@@ -31,7 +31,8 @@ def most_uncertain_rows(
 ) -> pa.Table:
     """Return the most uncertain rows with their predictions, the most uncertain first; ties keep the input order.
 
-    The order is that of `UncertaintyClassifier.most_uncertain`. Only `top` rows and one block are held in memory.
+    Of a repeated document, the first row counts. The order is that of `UncertaintyClassifier.most_uncertain`. Only
+    `top` rows and one block are held in memory.
 
     Args:
         model: a fitted classifier that measures uncertainty.
@@ -51,14 +52,13 @@ def most_uncertain_rows(
     for batch, texts in blocks:
         answers = model.answers(texts)
         fresh = pa.table([*batch.columns, *as_columns(answer_values(answers, all_scores), schema)], schema=schema)
-        # A kept document that comes again keeps its doubt: the last bits depend on the block.
-        known = dict(zip(documents, doubt.tolist(), strict=True))
-        own = np.array(
-            [known.get(text, of) for text, of in zip(texts, measures.doubt(answers, by).tolist(), strict=True)]
-        )
-        both, documents = np.concatenate([doubt, own]), documents + texts.rows
+        # A repeated document is to be labelled once.
+        known = set(documents)
+        rows = [row for row in texts.first_of_each() if texts.rows[row] not in known]
+        both = np.concatenate([doubt, measures.doubt(answers, by)[rows]])
+        documents += [texts.rows[row] for row in rows]
         order = np.argsort(-both, kind="stable")[:top]
-        kept, doubt = pa.concat_tables([kept, fresh]).take(order), both[order]
+        kept, doubt = pa.concat_tables([kept, fresh.take(rows)]).take(order), both[order]
         documents = [documents[row] for row in order]
     return kept
 

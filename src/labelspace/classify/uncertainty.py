@@ -150,7 +150,8 @@ class UncertaintyClassifier(AbstainingClassifier):
             ConfigError: a parameter is invalid.
             LabelFileError: the labels are invalid.
             EncoderError: the encoder cannot be opened.
-            InputError: documents and labels do not fit, no row has a label, or `validation` cannot be held out.
+            InputError: documents and labels do not fit, fewer than two labels have rows, or `validation` cannot be held
+                out.
             TrainingError: the loss is not finite.
         """
         config, seed = self.training_config(), as_seed(self.seed)
@@ -166,6 +167,8 @@ class UncertaintyClassifier(AbstainingClassifier):
                 "no row has a label, and UncertaintyClassifier learns from nothing else; label some, or use "
                 "DescriptionClassifier."
             )
+        if given.only is not None:
+            raise given.nothing_to_tell_apart()
         if given.documents.kind is Kind.PAIRS:
             raise InputError("UncertaintyClassifier takes single texts. Got pairs; use LaConClassifier for them.")
         names = given.space.names

@@ -49,6 +49,18 @@ class Documents(Sequence[Document]):
         """Return the documents at some rows, in the order given."""
         return Documents([self.rows[row] for row in rows], self.kind)
 
+    def first_of_each(self) -> list[int]:
+        """Return the rows at which a document stands for the first time.
+
+        Example:
+            >>> Documents(["a", "b", "a"], Kind.TEXTS).first_of_each()
+            [0, 1]
+        """
+        found: dict[Any, int] = {}
+        for row, document in enumerate(self.rows):
+            found.setdefault(document, row)
+        return list(found.values())
+
 
 def check_kind(came: Kind, fitted: Kind) -> None:
     """Refuse pairs if a model was fitted on texts, and texts if it was fitted on pairs.

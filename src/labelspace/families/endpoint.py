@@ -77,7 +77,7 @@ class EndpointScorer:
     With log-probabilities a row holds the probability of each label; a label that is not among the 20 likeliest tokens
     is less likely than any of them. With structured answers, and always from 53 labels on, a row is 1 for the label
     that was named and 0 for the others. An answer that names no option, or a text that the server refuses, scores all
-    labels alike; a warning tells how many there were.
+    labels alike; a warning tells how many there were, and it is an error if none of the first three gives an option.
 
     Args:
         name: `MODEL@URL`, or `MODEL` for the server in OPENAI_BASE_URL, by default OpenAI's.
@@ -162,7 +162,7 @@ class EndpointScorer:
             while start < len(texts) and lettered not in self._ways:
                 ways = (LOGPROBS, *STRUCTURED) if lettered else STRUCTURED
                 last = start + 1 == min(len(texts), FIRST_TEXTS)
-                way, row = self._decide(connection, texts[start], question, ways, last=last)
+                way, row = self._decide(connection, texts[start], question, ways, tried=start + 1, last=last)
                 start, unusable = start + 1, unusable + (row is None)
                 if way is not None:
                     self._ways[lettered] = way
@@ -232,11 +232,12 @@ class EndpointScorer:
             raise failure
 
     def _decide(
-        self, connection: Connection, text: str, question: Question, ways: Sequence[Way], *, last: bool
+        self, connection: Connection, text: str, question: Question, ways: Sequence[Way], *, tried: int, last: bool
     ) -> tuple[Way | None, Row | None]:
         """Ask in one way after the other, and return the first that gives an option, with what it gives.
 
-        Return None for a text that is refused in all of them, or raise the refusal if no other text is to be tried.
+        Return None for a text that is refused or gives no option in all of them. If no other text is to be tried, raise
+        the refusal, or an error where the first texts gave no option; fewer texts than these are scored alike.
         """
         refusals = (
             self._openai.BadRequestError,
@@ -256,10 +257,15 @@ class EndpointScorer:
                 answered = way, row
                 if row is not None:
                     break
-        if answered is None:
-            if last or isinstance(refused, self._openai.PermissionDeniedError):
-                raise self._told(refused) from None
+        if answered is None and (last or isinstance(refused, self._openai.PermissionDeniedError)):
+            raise self._told(refused) from None
+        if answered is None or (answered[1] is None and not last):
             return None, None
+        if answered[1] is None and tried == FIRST_TEXTS:
+            raise EncoderError(
+                f"none of the first {tried} answers of {self.family}:{self.name} names an option; choose a model that "
+                "follows instructions and answers in JSON, or a server that gives log-probabilities."
+            )
         if answered[0].structured:
             self._tell_of_structured(len(question.symbols))
         elif len(question.symbols) > TOP:
@@ -304,7 +310,7 @@ class EndpointScorer:
         if not choices:
             return None
         if way.structured:
-            return question.by_answer(getattr(choices[0].message, "content", None) or "")
+            return question.by_answer(_content(choices[0]))
         return question.by_logprobs(_top_tokens(choices[0]))
 
     def _told(self, error: Any) -> EncoderError:
@@ -313,8 +319,21 @@ class EndpointScorer:
         )
 
 
+def _content(choice: Any) -> str:
+    """Return the text of an answer; empty if it has none. Some servers send it in parts."""
+    content = getattr(getattr(choice, "message", None), "content", None)
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
 def _top_tokens(choice: Any) -> list[tuple[str, float]]:
     """Return the likeliest first tokens of an answer with their log-probabilities; empty if it has none."""
     content = getattr(getattr(choice, "logprobs", None), "content", None)
-    top = getattr(content[0], "top_logprobs", None) if content else None
-    return [(str(each.token), float(each.logprob)) for each in top or () if each.logprob is not None]
+    first = content[0] if isinstance(content, list) and content else None
+    top = getattr(first, "top_logprobs", None)
+    return [
+        (str(each.token), float(each.logprob))
+        for each in (top if isinstance(top, list) else ())
+        if isinstance(getattr(each, "logprob", None), int | float)
+    ]

@@ -6,6 +6,7 @@ beginning of a prompt read them once.
 
 import json
 import math
+import re
 import string
 from dataclasses import dataclass
 from typing import Any, Self, final
@@ -36,6 +37,7 @@ _BELOW = 1.0
 # What stands around a symbol in answers such as "A)", "**A**" and " A.".
 _AROUND = " \t\r\n()[]{}.:,;*\"'`"
 _BYTES_PER_TOKEN = 4
+_OBJECT = re.compile(r"\{[^{}]*\}")
 
 
 @final
@@ -123,13 +125,18 @@ class Question:
     def by_answer(self, content: str) -> NDArray[np.float32] | None:
         """Return 1 for the label that an answer names and 0 for the others; None if it names no option.
 
+        Of an answer with more around it, as models write that think first, the last JSON object counts.
+
         Example:
             >>> question = Question.of(LabelSpace.from_names(["sports", "money"]), max_characters=100)
             >>> question.by_answer('{"answer": "B"}').tolist(), question.by_answer("Neither.")
             ([0.0, 1.0], None)
+            >>> question.by_answer('A team plays? No: ```json {"answer": "B"} ```').tolist()
+            [0.0, 1.0]
         """
+        objects = _OBJECT.findall(content)
         try:
-            value = json.loads(content)
+            value = json.loads(objects[-1] if objects else content)
         except ValueError:
             value = content
         answer = value.get("answer") if isinstance(value, dict) else content
