@@ -25,17 +25,18 @@ def staged(folder: Path, *, private: bool = False) -> Iterator[Path]:
     """Yield an empty folder that replaces `folder` when the block ends without an error.
 
     Args:
-        folder: the folder to write; an existing one stays until the new one is complete and on disk.
+        folder: the folder to write; an existing one stays until the new one is complete and on disk. A link stays a
+            link to the new one.
         private: True gives access to the owner only; False follows the umask.
 
     Raises:
         OutputError: the folder cannot be written; an existing one is unchanged.
     """
-    folder = folder.absolute()
+    folder = folder.resolve()
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         clear_away_killed(folder.parent, glob.escape(folder.name))
-        scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}.{os.getpid()}-", suffix=".tmp", dir=folder.parent))
+        scratch = _scratch(folder, folder.parent)
     except OSError as error:
         raise OutputError(f"{folder.parent} cannot be written to ({error.strerror}); give another place.") from error
     try:
@@ -51,9 +52,16 @@ def staged(folder: Path, *, private: bool = False) -> Iterator[Path]:
     except (OSError, SafetensorError) as error:
         if isinstance(error, OutputError):
             raise
-        raise OutputError(f"{folder} could not be written ({error}); what was there before is unchanged.") from error
+        message = f"{folder} could not be written ({error}); what was there before is unchanged."
+        # safetensors has an error of its own for a full disk.
+        raise OutputError(message) from (error if isinstance(error, OSError) else OSError(str(error)))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _scratch(folder: Path, parent: Path) -> Path:
+    """Make an empty folder in a parent, under a temporary name for a folder."""
+    return Path(tempfile.mkdtemp(prefix=f".{folder.name}.{os.getpid()}-", suffix=".tmp", dir=parent))
 
 
 def shown_name(name: str) -> str:
@@ -68,9 +76,10 @@ def check_writable(out: Path) -> None:
     Raises:
         OutputError: it cannot.
     """
-    nearest = next(parent for parent in out.absolute().parents if parent.exists())
+    place = out.resolve()
+    nearest = next(parent for parent in place.parents if parent.exists())
     try:
-        tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=nearest).cleanup()
+        _scratch(place, nearest).rmdir()
     except OSError as error:
         raise OutputError(f"{out} cannot be written ({error.strerror}); give another place.") from error
 

@@ -72,7 +72,8 @@ def kind_of(folder: Path) -> str | None:
     if (folder / HEADER).is_file():
         kind = header.get("kind", CLASSIFIER if "class" in header else None)
         if not isinstance(kind, str):
-            raise ModelFolderError(f"{folder / HEADER} is damaged (it names no kind); save the model again.")
+            why = "it names no kind" if header else "it is no JSON object"
+            raise ModelFolderError(f"{folder / HEADER} is damaged ({why}); save the model again.")
         return kind
     if header:
         return ENCODER
@@ -134,7 +135,9 @@ def read_header(folder: Path, kind: str) -> dict[str, Any]:
         raise ModelFolderError(f"{folder} holds no {HEADER}; give the folder of {name} that labelspace saved.")
     header = peek(folder)
     version = header.get("format", header.get("format_version"))
-    if not isinstance(version, int) or version > FORMAT:
+    if type(version) is not int or version < 1:
+        raise ModelFolderError(f"{folder / HEADER} is damaged (format {version!r}); save the model again.")
+    if version > FORMAT:
         raise ModelFolderError(
             f"{folder} is of format {version}, and labelspace {__version__} reads up to {FORMAT}; upgrade labelspace."
         )

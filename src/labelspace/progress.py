@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Protocol
 
 SECONDS_BETWEEN_LINES = 10.0
@@ -27,7 +27,13 @@ def stage(what: str, *, verbose: bool = True) -> None:
         verbose: False shows nothing.
     """
     if verbose:
-        print(what, file=sys.stderr, flush=True)
+        say(what)
+
+
+def say(line: str) -> None:
+    """Print a line on stderr; where that is closed or full, the work goes on without it."""
+    with suppress(OSError, ValueError):
+        print(line, file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -89,6 +95,6 @@ def _lines(what: str) -> Progress:
         left = (
             f", about {(now - started) * (total - done) / done:,.0f} s left" if total and done and not finished else ""
         )
-        print(f"{what}: {done:,.0f}{of}{left}{'; ' + note if note else ''}", file=sys.stderr, flush=True)
+        say(f"{what}: {done:,.0f}{of}{left}{'; ' + note if note else ''}")
 
     return report

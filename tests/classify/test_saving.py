@@ -503,13 +503,17 @@ BAD = {
         "holds a sentence-transformers encoder, not a classifier",
     ),
     "newer format": (edit_header(format=FORMAT + 1), f"is of format {FORMAT + 1}, .* upgrade labelspace"),
-    "format as text": (edit_header(format="1"), "is of format 1"),
+    "format as text": (edit_header(format="1"), r"is damaged \(format '1'\)"),
+    "format below the first": (edit_header(format=-1), r"is damaged \(format -1\)"),
+    "format that is a truth value": (edit_header(format=True), r"is damaged \(format True\)"),
+    "no encoder": (edit_header(encoder=None), r"\(encoder is null\); it is damaged"),
+    "a fit of another shape": (edit_header(fit="x"), "fit is no mapping"),
     "planted .bin": (write("pytorch_model.bin", "x"), r"holds pytorch_model\.bin, which can run code when opened"),
     "planted .pkl deep down": (write("1_Pooling/x.pkl", "x"), r"holds x\.pkl, which can run code"),
     "planted .PT": (write("x.PT", "x"), r"holds x\.PT, which can run code"),
     "unknown class": (edit_header(**{"class": "DescriptionClasifier"}), "Did you mean 'DescriptionClassifier'"),
     "class that is no name": (edit_header(**{"class": ["a"]}), "unknown class"),
-    "header cut off": (write("labelspace.json", '{"format": 2, "cla'), "is damaged"),
+    "header cut off": (write("labelspace.json", '{"format": 2, "cla'), "is damaged .it is no JSON object"),
     "header nested too deep": (write("labelspace.json", "[" * 200_000), "is damaged"),
     "header of another shape": (write("labelspace.json", "[1, 2]"), "is damaged"),
     "header that is text": (write("labelspace.json", '"model"'), "is damaged"),
@@ -527,6 +531,18 @@ BAD = {
     "an unknown anchor": (edit_parameters(anchor="boat"), "anchor must be one of"),
     "an encoding that makes no sense": (edit_header(encoding={"dtype": "float7"}), "damaged|dtype"),
 }
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a link needs a privilege there")
+def test_a_link_to_a_model_stays_a_link_to_the_new_one(fitted: Maker, saved: Path, tmp_path: Path):
+    clf, link, beyond = fitted("zero-shot"), tmp_path / "current", tmp_path / "next"
+    for target in (saved, beyond):
+        link.unlink(missing_ok=True)
+        link.symlink_to(target)
+        clf.save(link)
+        assert link.is_symlink()
+        assert load(target).classes_.tolist() == clf.classes_.tolist()
+    assert {path.name for path in tmp_path.iterdir()} <= {"current", "next", saved.name}
 
 
 @pytest.mark.parametrize("what", BAD)

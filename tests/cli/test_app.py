@@ -1,6 +1,9 @@
 """What all commands share: help, exit codes, stdout and stderr, interrupts and errors of the system."""
 
 import gc
+import os
+import shlex
+import shutil
 import subprocess
 import sys
 import warnings
@@ -13,6 +16,7 @@ from labelspace import __version__
 from labelspace.classify import opening
 from labelspace.cli import app as application
 from labelspace.cli.app import app, exit_code
+from labelspace.cli.options import still_free
 from labelspace.cli.printing import note, one_line, print_json, tell
 from labelspace.errors import (
     InputError,
@@ -22,6 +26,7 @@ from labelspace.errors import (
     OutputError,
     TrainingError,
 )
+from labelspace.header import CLASSIFIER
 
 COMMANDS = [
     "init",
@@ -151,6 +156,55 @@ def test_a_full_disk_behind_stdout_is_reported_in_one_line(command_line, one_thr
         )
     assert done.returncode == 1
     assert done.stderr == "error: No space left on device.\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell")
+@pytest.mark.parametrize("streams", ["2>&-", "2>/dev/full", "<&-", ">&-", ">&- 2>&- <&-"])
+def test_work_goes_on_where_nobody_reads_or_writes(streams, command_line, one_thread, label_file):
+    told = f"{shlex.join(command_line('lint', str(label_file)))} {streams}"
+    done = subprocess.run(["sh", "-c", told], capture_output=True, text=True, check=False, env=one_thread)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    assert ("2 labels" in done.stdout) == (">&-" not in streams.replace("2>&-", ""))
+
+
+def test_an_encoding_without_a_letter_prints_its_number(command_line, one_thread, label_file):
+    file = label_file.rename(label_file.with_name("labels \N{MONEY BAG}.yaml"))
+    own = {**one_thread, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command_line("lint", str(file)), capture_output=True, check=False, env=own)
+    assert done.returncode == 0, done.stderr
+    assert rb"labels \U0001f4b0.yaml: 2 labels" in done.stdout
+
+
+def test_what_appeared_while_a_command_worked_is_not_replaced(saved, tmp_path, capsys):
+    place = tmp_path / "model"
+    assert still_free(place, CLASSIFIER, overwrite=False) == place
+    shutil.copytree(saved, place)
+    (tmp_path / "model-2").mkdir()
+    assert still_free(place, CLASSIFIER, overwrite=True) == place
+    assert still_free(place, CLASSIFIER, overwrite=False) == tmp_path / "model-3"
+    assert capsys.readouterr().err.startswith(f"warning: {place} has appeared meanwhile")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.txt").touch()
+    assert still_free(tmp_path / "other", CLASSIFIER, overwrite=True) == tmp_path / "other-2"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals differ there")
+def test_a_second_ctrl_c_right_after_the_first_does_not_stop_the_saving(one_thread):
+    code = """
+import os, signal, time
+from labelspace import cli
+cli._interrupt_once()
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+except KeyboardInterrupt:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.01)
+    print("saved")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=one_thread)
+    assert done.stdout == "saved\n", done.stderr
 
 
 @pytest.mark.slow

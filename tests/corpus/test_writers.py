@@ -296,6 +296,22 @@ def test_unknown_files_in_the_parts_folder_are_left_alone(tmp_path):
     (tmp_path / "out.csv.parts" / "notes.txt").write_text("mine")
     write_chunks(path, range(2), overwrite=True)
     assert (tmp_path / "out.csv.parts.finished" / "notes.txt").read_text() == "mine"
+    write_chunks(path, range(3), overwrite=True)  # they are not in the way of another run
+    assert {file.name for file in tmp_path.iterdir()} == {"out.csv", "out.csv.parts.finished"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a link needs a privilege there")
+def test_a_link_stays_a_link_to_the_new_file(tmp_path):
+    (tmp_path / "whole.csv").write_text("old")
+    (tmp_path / "link.csv").symlink_to("whole.csv")
+    write_chunks(tmp_path / "link.csv", range(1), overwrite=True)
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "whole.csv").read_text().startswith("id")
+
+
+def test_an_empty_name_is_refused():
+    with pytest.raises(InputError, match="the name of a file is empty"):
+        writer_to("")
 
 
 def test_two_processes_cannot_write_the_same_file(tmp_path):

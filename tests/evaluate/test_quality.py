@@ -11,7 +11,7 @@ from labelspace.classify import WordsClassifier
 from labelspace.consensus.signals import Signals, features, measured, ranges, signals, which
 from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate import estimate, evaluate
-from labelspace.evaluate.quality import label_trust
+from labelspace.evaluate.quality import estimate_of, label_trust
 
 NAMES = ("sports", "money", "food")
 SPACE = LabelSpace.from_names(list(NAMES))
@@ -118,6 +118,26 @@ def test_macro_f1_goes_by_enough_labels_too(encoder):
     assert found.low - 0.02 <= macro_f1 <= found.high + 0.02
     few = [name if row < 29 else None for row, name in enumerate(names)]
     assert estimate(clf, texts, few).macro_f1.high - estimate(clf, texts, few).macro_f1.low > found.high - found.low
+
+
+def test_a_label_that_occurs_and_is_never_answered_bounds_macro_f1():
+    texts, truth, vectors = documents()
+    answers = np.where(truth == 2, 1, truth)
+    found = signals(answers, texts, SPACE, vectors, seed=0)
+    none = np.full(len(truth), -1)
+    assert estimate_of(answers, found, SPACE, none).macro_f1.high > 0.7
+    some = np.where(np.arange(len(truth)) < 12, truth, -1)
+    assert estimate_of(answers, found, SPACE, some).macro_f1.high < 0.667
+
+
+def test_labelled_documents_of_a_single_label_are_told():
+    texts, truth, vectors = documents()
+    found = signals(truth, texts, SPACE, vectors, seed=0)
+    one = np.where((truth == 1) & (np.arange(len(truth)) < 30), 1, -1)
+    told = "all 10 labelled documents have one label, money; is it a random draw?"
+    assert told in estimate_of(truth, found, SPACE, one).notes
+    one[0] = 0
+    assert told not in estimate_of(truth, found, SPACE, one).notes
 
 
 @pytest.mark.parametrize("found", [(1.0, 1e-4), (0.0, 1e-4), (0.5, 0.01)])

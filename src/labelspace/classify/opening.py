@@ -112,6 +112,8 @@ def _opened(
     device: str | None = None,
     trust_remote_code: bool = False,
 ) -> Any:
+    if not isinstance(header.get("fit"), dict | None):
+        raise damaged(folder, "fit is no mapping")
     state = read(
         folder,
         header,
@@ -122,6 +124,8 @@ def _opened(
     )
     try:
         model = cls.from_state(replace(state, members=tuple(members)))
+        if getattr(model, "encoder_", model) is None:
+            raise damaged(folder, "encoder is null")
         model.none_ = _limit_of(header, model)
         if "temperature" in header:
             model.temperature_ = header["temperature"]

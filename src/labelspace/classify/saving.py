@@ -167,7 +167,7 @@ def _read_without_encoder(folder: Path, header: dict[str, Any], space: LabelSpac
         raise damaged(folder, error) from error
 
 
-def damaged(folder: Path, error: Exception) -> ModelFolderError:
+def damaged(folder: Path, error: Exception | str) -> ModelFolderError:
     """Return the error for a folder that cannot be read."""
     return ModelFolderError(f"{folder} cannot be read ({error}); it is damaged, save the model again.")
 

@@ -56,6 +56,7 @@ class Commands(TyperGroup):
     def _run(self, *args: Any, **extra: Any) -> int:
         try:
             result = super().main(*args, standalone_mode=False, **extra)
+            sys.stdout.flush()
         except _UsageError as error:
             if not error.format_message():  # no command; the help has been shown
                 return 2
@@ -65,6 +66,8 @@ class Commands(TyperGroup):
         except typer.Abort:  # end of input at a prompt
             tell("stopped; nothing was written.")
             return 1
+        except OSError as error:  # --help and --version print before a command is invoked
+            return _output_failed(error)
         return result if isinstance(result, int) else 0
 
     def invoke(self, ctx: Any) -> Any:
@@ -78,14 +81,8 @@ class Commands(TyperGroup):
         except KeyboardInterrupt as error:
             tell("interrupted.")
             raise typer.Exit(INTERRUPTED) from error
-        except BrokenPipeError as error:
-            _forget_stdout()
-            raise typer.Exit(READER_GONE) from error
         except OSError as error:
-            _forget_stdout()
-            where = f"{error.filename}: " if error.filename else ""
-            tell(f"error: {where}{error.strerror or one_line(error)}.")
-            raise typer.Exit(1) from error
+            raise typer.Exit(_output_failed(error)) from error
         return result
 
 
@@ -99,6 +96,16 @@ def exit_code(error: LabelSpaceError) -> int:
     # An invalid output path is wrong use; a refusal by the operating system, or a killed worker, is a failure.
     refused = isinstance(error, OutputError) and isinstance(error.__cause__, (OSError, BrokenExecutor))
     return 1 if refused or isinstance(error, (TrainingError, MissingDependencyError)) else 2
+
+
+def _output_failed(error: OSError) -> int:
+    """Tell of an error of the operating system, unless the reader has closed the pipe; return the exit code."""
+    _forget_stdout()
+    if isinstance(error, BrokenPipeError):
+        return READER_GONE
+    where = f"{error.filename}: " if error.filename else ""
+    tell(f"error: {where}{error.strerror or one_line(error)}.")
+    return 1
 
 
 def _forget_stdout() -> None:

@@ -42,6 +42,7 @@ from labelspace.cli.options import (
     choices,
     listed_names,
     open_encoder,
+    still_free,
 )
 from labelspace.cli.printing import hush, note, print_json, print_pairs, resuming, tell
 from labelspace.cli.settings import Set, SettingsCommand, ShowSettings, is_given, print_settings, read_settings
@@ -225,6 +226,7 @@ def fit_command(
     _train(model, rows, checkpoint, tensorboard)
     if limit is not None:
         _set_limit(model, list(rows[0].texts), limit)
+    out = still_free(out, CLASSIFIER, overwrite=overwrite)
     return _save(model, method, labels, out, checkpoint, as_json=as_json)
 
 

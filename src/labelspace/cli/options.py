@@ -2,6 +2,7 @@
 
 import csv
 import gc
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelspace.cli.printing import busy
+from labelspace.cli.printing import busy, tell
 from labelspace.cli.settings import flag, from_field, to_change
 from labelspace.config import ANCHORS, DTYPES, LONG_TEXTS, DecisionConfig, EncodingConfig
 from labelspace.encoders import DEFAULT_ENCODER
-from labelspace.errors import ConfigError
-from labelspace.header import refuse_no_encoder
+from labelspace.errors import ConfigError, OutputError
+from labelspace.header import check_place, refuse_no_encoder
 
 if TYPE_CHECKING:
     from labelspace.encoders import Encoder
@@ -71,6 +72,25 @@ TextEncoding = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Hide progress and notes; still print warnings and errors.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing output.")]
+
+
+def still_free(out: Path, kind: str, *, overwrite: bool) -> Path:
+    """Return the place to save at: another one where something has appeared since it was checked.
+
+    Args:
+        out: the place that was free when the command began.
+        kind: kind of the folder, see `labelspace.header`.
+        overwrite: whether a model may be replaced.
+    """
+    try:
+        if not check_place(out, kind) or overwrite:
+            return out
+    except OutputError:
+        pass
+    numbered = (out.with_name(f"{out.name}-{number}") for number in itertools.count(2))
+    other = next(place for place in numbered if not place.exists())
+    tell(f"warning: {out} has appeared meanwhile, and stays as it is; this is saved as {other}.")
+    return other
 
 
 def listed_names(words: str) -> list[str]:

@@ -22,6 +22,7 @@ from labelspace.cli.options import (
     TextColumn,
     TrustRemoteCode,
     open_encoder,
+    still_free,
 )
 from labelspace.cli.pair_files import open_files, parse_files
 from labelspace.cli.printing import busy, console, hush, note, print_json, print_pairs, resuming, tell
@@ -159,7 +160,10 @@ def prefinetune_command(
         work.mkdir(parents=True, exist_ok=True)  # what --resume looks for
         tell(f"interrupted before the first checkpoint; to go on from what is in {work}: {resuming()}")
         return 130
-    saved = done.save(out) if training.finished or not _keeps(out, overwrite=overwrite) else None
+    saved = None
+    if training.finished or not _keeps(out, overwrite=overwrite):
+        out = still_free(out, ENCODER, overwrite=overwrite or resume)
+        saved = done.save(out)
     if training.finished:
         shutil.rmtree(work, ignore_errors=True)
     if as_json:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from labelspace.errors import LabelSpaceWarning
+from labelspace.progress import say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,9 +32,8 @@ def one_line(message: object) -> str:
     return " ".join(str(message).split())
 
 
-def tell(message: str) -> None:
-    """Print a message on stderr."""
-    print(message, file=sys.stderr, flush=True)
+tell = say
+"""Print a message on stderr."""
 
 
 def note(message: str) -> None:
@@ -69,7 +69,11 @@ def console() -> "Console":
     """Return a console on stdout; colours on a terminal, fixed width elsewhere."""
     from rich.console import Console
 
-    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else WIDTH_ELSEWHERE)
+    class Piped(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # rich would end with 1; the command ends as with `print`
+
+    return Piped(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else WIDTH_ELSEWHERE)
 
 
 @contextmanager

@@ -108,6 +108,7 @@ def ranges(
     labelled: int = 0,
     right: int = 0,
     measured_f1: tuple[float, float] | None = None,
+    most_f1: float = 1.0,
     lines: Mapping[str, Any] | None = None,
 ) -> tuple[Range, Range]:
     """Return the ranges of accuracy and macro-F1.
@@ -119,6 +120,7 @@ def ranges(
         labelled: number of labelled documents, drawn at random.
         right: how many of them the model answers rightly.
         measured_f1: macro-F1 on them and its standard error, if they are enough for one.
+        most_f1: what macro-F1 cannot be above.
         lines: what the signals say; None: as measured.
     """
     line = (measured() if lines is None else lines)[which(found.neighbours is not None, consensus=consensus)]
@@ -142,7 +144,7 @@ def ranges(
         f1_mass = np.concatenate([(1 - MISLED) * f1_mass / f1_mass.sum(), np.full(len(ANY), MISLED / len(ANY))])
         told = norm.logpdf(f1, *measured_f1)
         f1_mass *= np.exp(told - told.max())
-    return _range(values, mass), _range(f1, f1_mass)
+    return _range(values, mass), _range(np.minimum(f1, most_f1), f1_mass)
 
 
 def features(words: float, neighbours: float | None) -> Values:

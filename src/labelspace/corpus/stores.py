@@ -147,13 +147,16 @@ def located(place: str | os.PathLike[str]) -> Place:
     """Return a place as a path, or as a file of a store.
 
     Raises:
-        InputError: an address that pyarrow cannot read, or a store for which something is missing on this machine.
+        InputError: an empty name, an address that pyarrow cannot read, or a store for which something is missing on
+            this machine.
 
     Example:
         >>> located("news.csv").name
         'news.csv'
     """
     if not is_address(place):
+        if not os.fspath(place):
+            raise InputError("the name of a file is empty; give its path.")
         return Path(place)
     address = str(place)
     told = address.partition("?")[0].rpartition("@")[2]  # without a password

@@ -19,6 +19,7 @@ renames: a part and the file appear when their upload ends, and state.json, remo
 """
 
 import errno
+import itertools
 import json
 import os
 import re
@@ -95,6 +96,8 @@ class ResumableWriter:
         if resume and overwrite:
             raise ConfigError("resume and overwrite cannot both be set; choose one.")
         self.path = located(path)
+        if isinstance(self.path, Path) and self.path.is_symlink():  # the link stays; what it names is written
+            self.path = self.path.resolve()
         self.schema = plain_schema(schema)
         self.parts = self.path.with_name(self.path.name + ".parts")
         self.rows_done = 0
@@ -185,7 +188,7 @@ class ResumableWriter:
         if os.name == "nt" and self._lock is not None:  # Windows cannot move a folder that contains an open file
             self._lock.release()
         # This rename completes the run; removing the folder may then be interrupted anywhere.
-        _remove_folder(parts.rename(parts.with_name(self._finished_folder.name)))
+        _remove_folder(parts.rename(_free_name(parts.with_name(self._finished_folder.name))))
 
     @property
     def place(self) -> Path | str:
@@ -384,6 +387,12 @@ def _remove_folder(folder: Place) -> None:
             file.unlink(missing_ok=True)
     with suppress(OSError):
         folder.rmdir()
+
+
+def _free_name(folder: Path) -> Path:
+    """Return the folder, or one with a number behind its name where files of others lie in it."""
+    numbered = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
+    return next(place for place in itertools.chain([folder], numbered) if not place.exists())
 
 
 def _differences(before: Any, now: Any, where: str = "") -> Iterator[str]:

@@ -254,9 +254,12 @@ def estimate_of(
     known = targets >= 0
     labelled, right = int(known.sum()), int((answers[known] == targets[known]).sum())
     enough = labelled >= ROWS_PER_LABEL * len(space)
+    # A label that is known to occur and that no document gets has an F1 of 0.
+    missed = np.setdiff1d(targets[known], answers)
     accuracy, macro_f1 = ranges(
         found,
         len(space),
+        most_f1=1 - len(missed) / len(space),
         consensus=consensus,
         labelled=labelled,
         right=right,
@@ -270,7 +273,7 @@ def estimate_of(
         words=found.words,
         neighbours=found.neighbours,
         labels=label_trust(answers, found, space.names),
-        notes=_notes(answers, found, space.names, labelled=labelled),
+        notes=_notes(answers, found, space.names, targets[known]),
     )
 
 
@@ -331,8 +334,8 @@ def _confused(answers: Columns, found: Signals, labels: int) -> Values:
     return counts / np.maximum(np.bincount(answers, minlength=labels), 1)[:, None]
 
 
-def _notes(answers: Columns, found: Signals, names: Sequence[str], *, labelled: int) -> tuple[str, ...]:
-    labels, notes = len(names), []
+def _notes(answers: Columns, found: Signals, names: Sequence[str], known: Columns) -> tuple[str, ...]:
+    labels, labelled, notes = len(names), len(known), []
     shares = np.bincount(answers, minlength=labels) / len(answers)
     most = int(shares.argmax())
     if shares[most] > max(1.5 / labels, 0.4) and label_agreement(answers, found, most) < TRUSTED:
@@ -341,6 +344,8 @@ def _notes(answers: Columns, found: Signals, names: Sequence[str], *, labelled: 
         notes.append("the answers have little to do with the words of the documents; most may be wrong")
     if len(answers) < ConsensusConfig.documents_per_label * labels:
         notes.append(f"{len(answers):,} documents are few for {labels} labels; with more, words agree more")
+    if labelled >= ROWS_PER_LABEL and len(np.unique(known)) == 1:
+        notes.append(f"all {labelled:,} labelled documents have one label, {names[known[0]]}; is it a random draw?")
     if labelled >= ENOUGH:
         notes.append(f"{labelled:,} labelled documents are enough to measure: use evaluate")
     return tuple(notes)
