@@ -30,6 +30,8 @@ from labelspace.errors import ColumnError, ConfigError, InputError, LabelSpaceWa
 from labelspace.evaluate import evaluate
 from labelspace.training.lacon import fit as lacon_fit
 from labelspace.training.lacon import objective as loop
+from labelspace.training.lacon.prior import label_vectors, place_labels, sums_of_rows
+from labelspace.training.rows import tokenize
 
 Maker = Callable[..., Any]
 
@@ -128,7 +130,11 @@ def test_a_score_below_the_threshold_gives_none(fitted: Maker):
 @pytest.mark.parametrize(
     ("kind", "wrong", "message"),
     [
-        ("lacon", "min_probability", "min_probability needs training by cross-entropy; .*set threshold"),
+        (
+            "lacon",
+            "min_probability",
+            "min_probability needs rows of two labels and .*set threshold",
+        ),
         ("cross-entropy", "threshold", "threshold is a cosine, .*set min_probability"),
     ],
 )
@@ -587,6 +593,19 @@ def test_a_label_with_far_fewer_rows_than_another_is_told(make: Maker):
     with pytest.warns(LabelSpaceWarning, match="^'world' has few or no labelled rows, and others up to 8"):
         make(epochs=1).fit(X, y)
     make(epochs=1).fit(X[1:], y[1:])  # seven rows are too few to say so
+
+
+@pytest.mark.filterwarnings("ignore:'world' has few or no labelled rows")
+def test_a_label_with_few_rows_is_placed_anew_after_training(make: Maker):
+    X, y = [*TEXTS[:8], *TEXTS[:8], TEXTS[8]], [*Y[:8], *Y[:8], "world"]
+    clf = make(epochs=2, max_steps=None).fit(X, y)
+    space, encoder, rows = clf.label_space_.reorder(sorted(set(Y))), clf.encoder_, tokenize(clf.encoder_, X)
+    targets = np.array([space.index(name) for name in y])
+    sums = sums_of_rows(encoder, rows, targets, 3, words=False)
+    placed = place_labels(label_vectors(encoder, space, words=False), sums, np.bincount(targets))
+    found = np.stack([clf.head_.embeddings[name] for name in space.names])
+    assert found[2] == pytest.approx(placed[2], abs=1e-4)
+    assert (np.abs(found[:2] - placed[:2]).max(axis=1) > 1e-3).all(), "the others keep what they learnt"
 
 
 @pytest.mark.parametrize(

@@ -339,7 +339,7 @@ def test_the_json_of_a_fit_on_labelled_rows_has_the_prior(run, label_file, tiny_
         (("--set", "heads=0"), "heads must be a whole number at least 1"),
         (("--method", "zero-shot"), "--method must be lacon or uncertainty with --labelled. Got 'zero-shot'"),
         (("--learning-rate", "base"), "learning_rate must be a number or 'auto'"),
-        (("--min-probability", 0.5), "min_probability needs training by cross-entropy"),
+        (("--min-probability", 0.5), "min_probability needs rows of two labels and training by cross-entropy"),
         (("--epochs", 0), "epochs must be"),
         (("--set", "validation=0.95"), "validation must be a number at least 0 and at most 0.9"),
         (("--set", "extractor=mean"), "--set has no setting 'extractor'"),

@@ -113,6 +113,7 @@ MODULES = {
         "LaConHead",
         "Look",
         "Prior",
+        "short_of_rows",
         "train_before_labels",
         "train_on_labels",
     ],

@@ -30,10 +30,14 @@ from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, ModelF
 from labelspace.labels import Label, LabelSpace
 from labelspace.training import Callback
 from labelspace.training.engine import clear_finished
-from labelspace.training.lacon import HeadShape, LaConFit, LaConHead, train_before_labels, train_on_labels
-
-FEW_ROWS = 8
-"""Rows of a label that weigh as much as its descriptions."""
+from labelspace.training.lacon import (
+    HeadShape,
+    LaConFit,
+    LaConHead,
+    short_of_rows,
+    train_before_labels,
+    train_on_labels,
+)
 
 
 @final
@@ -292,7 +296,8 @@ class LaConClassifier(BiEncoderClassifier):
             raise ConfigError("threshold is a cosine, and training by cross-entropy has none; set min_probability.")
         if not by_logits and self.min_probability is not None:
             raise ConfigError(
-                "min_probability needs training by cross-entropy; here labels are compared by cosine, set threshold."
+                "min_probability needs rows of two labels and training by cross-entropy; here labels are compared by "
+                "cosine, set threshold."
             )
 
     def _edit(self, space: LabelSpace, change: Change) -> None:
@@ -353,8 +358,7 @@ class LaConClassifier(BiEncoderClassifier):
 def _warn_of_uneven_rows(rows: Supervision) -> None:
     """Warn of labels with fewer than 8 rows where another has eight times as many, which may draw their texts away."""
     counts = np.bincount(rows.targets, minlength=len(rows.space))
-    most = min(FEW_ROWS - 1, counts.max() // FEW_ROWS if counts.max() >= FEW_ROWS else -1)
-    few = [name for name, count in zip(rows.space.names, counts, strict=True) if count <= most]
+    few = [rows.space.names[column] for column in np.flatnonzero(short_of_rows(counts))]
     if few:
         warnings.warn(
             f"{few[0]!r}{f' and {len(few) - 1} more labels have' if len(few) > 1 else ' has'} few or no labelled rows, "

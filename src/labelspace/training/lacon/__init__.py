@@ -3,7 +3,7 @@
 from labelspace.training.lacon.fit import LaConFit, train_before_labels, train_on_labels
 from labelspace.training.lacon.head import HeadShape, LaConHead
 from labelspace.training.lacon.objective import Look
-from labelspace.training.lacon.prior import Agreement, Prior
+from labelspace.training.lacon.prior import Agreement, Prior, short_of_rows
 
 __all__ = [
     "Agreement",
@@ -12,6 +12,7 @@ __all__ = [
     "LaConHead",
     "Look",
     "Prior",
+    "short_of_rows",
     "train_before_labels",
     "train_on_labels",
 ]

@@ -31,6 +31,7 @@ from labelspace.training.lacon.prior import (
     label_vectors,
     measure_agreement,
     place_labels,
+    short_of_rows,
     sums_of_rows,
 )
 from labelspace.training.rows import Document, Labelled, Targets, class_weights, split_texts, tokenize
@@ -177,7 +178,7 @@ def train_on_labels(
         anchors = label_vectors(encoder, space, words=words)
 
     placed = config.init == "descriptions" and anchors is not None
-    places = None
+    places, columns = None, []
     if placed and anchors is not None:
         sums = sums_of_rows(encoder, train.rows, train.targets, len(space), words=words)
         columns = [column for column, name in enumerate(space.names) if name in contradicted]
@@ -215,6 +216,12 @@ def train_on_labels(
             stacklevel=3,
         )
     head.eval()
+    short = short_of_rows(counts)
+    if places is not None and short.any() and head.places_labels:
+        # Texts of the other labels have drawn the encoder towards these, so place the ones without rows anew.
+        anchors = label_vectors(encoder, space, words=words)
+        sums = sums_of_rows(encoder, train.rows, train.targets, len(space), words=words)
+        head.place(short, place_labels(anchors, sums, counts, columns))
     return head, LaConFit(
         curve=curve,
         prior=prior,

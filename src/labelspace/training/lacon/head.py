@@ -13,8 +13,9 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
+import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -120,6 +121,19 @@ class LaConHead(nn.Module):
             if isinstance(self.classifier, nn.Linear):
                 self.classifier.weight.copy_(vectors / (temperature * size))
                 self.classifier.bias.zero_()
+
+    @property
+    def places_labels(self) -> bool:
+        """Whether label embeddings are compared with the encoder's own vectors, and decide nothing else."""
+        return not (self.shape.words or self.shape.classifies or self.shape.projection)
+
+    def place(self, columns: Bool[np.ndarray, " label"], vectors: Float[np.ndarray, "label dim"]) -> None:
+        """Give some labels the direction of these vectors, [label dim], unit length."""
+        assert self.labels is not None
+        with torch.no_grad():
+            own = self.labels.vectors
+            placed = torch.from_numpy(vectors[columns] * SPREAD * math.sqrt(self.shape.dim))
+            own[torch.from_numpy(columns)] = placed.to(own.device, own.dtype)
 
     def vectors(self, features: Features) -> Float[Tensor, "text dim"]:
         """Return the vectors H of eq. 1, not yet normalized; LEAM and LSAN have none."""

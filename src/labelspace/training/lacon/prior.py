@@ -97,6 +97,23 @@ def prior_weights(counts: NDArray[np.integer]) -> NDArray[np.float64]:
     return np.where(weights >= LEAST, weights, 0.0)
 
 
+def short_of_rows(counts: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Return which labels have fewer than 8 rows where another has 8 or more, and eight times as many.
+
+    Args:
+        counts: [label], number of rows.
+
+    Returns:
+        [label].
+
+    Example:
+        >>> short_of_rows(np.array([0, 7, 8, 56])).tolist(), short_of_rows(np.array([0, 7])).tolist()
+        ([True, True, False, False], [False, False])
+    """
+    most = counts.max()
+    return (counts < HALF) & (most >= HALF * np.maximum(counts, 1))
+
+
 def label_vectors(encoder: Encoder, space: LabelSpace, *, words: bool) -> np.ndarray:
     """Return the mean description vector of each label, unit length, [label dim].
 
