@@ -77,15 +77,6 @@ def test_equal_documents_get_equal_answers_at_any_position(
         assert len({found.tobytes() for found in clf.transform(given)[AT]}) == 1
 
 
-@pytest.mark.parametrize("by", ["uncertainty", "entropy"])
-def test_equally_uncertain_documents_stay_in_order_of_appearance(encoders: dict[str, Encoder], by: str):
-    clf = gaussian(encoders["float32"])
-    order = clf.most_uncertain(documents(), by=by).tolist()
-    assert sorted(order) == list(range(len(documents())))
-    first = order.index(AT[0])
-    assert order[first : first + len(AT)] == AT
-
-
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_tie_of_labels_goes_to_the_first_by_name_in_every_method(encoders: dict[str, Encoder], dtype: str):
     clf = ZeroShotClassifier(ALIKE, encoders[dtype], anchor="descriptions").fit()

@@ -132,7 +132,7 @@ def test_parameters_given_as_numpy_scalars_are_saved(fitted: Maker, tmp_path: Pa
         "dropout": np.float32(0.4),
         "kl_weight": np.float16(0.5),
     }
-    clf = fitted(**options, min_probability=np.float32(0.4)).set_coverage(np.float32(0.75), FEW, by="entropy")
+    clf = fitted(**options, min_probability=np.float32(0.1)).set_coverage(np.float32(0.75), FEW, by="entropy")
     own = fitted(**{name: value.item() for name, value in options.items()})
     again = load(clf.save(tmp_path / "model"))
     for other in (own, again):
