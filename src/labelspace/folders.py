@@ -32,7 +32,7 @@ def staged(folder: Path, *, private: bool = False) -> Iterator[Path]:
     Raises:
         OutputError: the folder cannot be written; an existing one is unchanged.
     """
-    folder = folder.resolve()
+    folder = Path(os.path.realpath(folder))
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         clear_away_killed(folder.parent, glob.escape(folder.name))
@@ -76,7 +76,7 @@ def check_writable(out: Path) -> None:
     Raises:
         OutputError: it cannot.
     """
-    place = out.resolve()
+    place = Path(os.path.realpath(out))
     nearest = next(parent for parent in place.parents if parent.exists())
     try:
         _scratch(place, nearest).rmdir()

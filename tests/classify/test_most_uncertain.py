@@ -65,6 +65,8 @@ def test_a_repeated_document_is_there_once(clf: UncertaintyClassifier):
     first = most_uncertain_rows(clf, blocks_of(TEXTS[:6], 6), SCHEMA, 4)
     found = most_uncertain_rows(clf, blocks_of([*TEXTS[:6], TEXTS[0], *TEXTS[:6]], 5), SCHEMA, 4)
     assert found["id"].to_pylist() == first["id"].to_pylist()
+    every = most_uncertain_rows(clf, blocks_of([*TEXTS[:6], *TEXTS[:6]], 6), SCHEMA, 20)
+    assert sorted(every["id"].to_pylist()) == list(range(6))
 
 
 def test_documents_are_read_once_and_only_the_requested_rows_are_held(clf: UncertaintyClassifier):

@@ -217,6 +217,20 @@ def test_a_first_answer_that_is_no_option_does_not_decide_how_to_ask():
     assert all("response_format" not in body for body in server.bodies[-3:])
 
 
+@pytest.mark.parametrize("order", [("odd", "bad"), ("bad", "odd"), ("bad", "bad", "odd", "the court")])
+def test_few_texts_or_refusals_among_the_first_are_scored_alike(order):
+    with (
+        Server(
+            logprobs=False,
+            fails=lambda body: 400 if text_of(body) == "bad" else None,
+            says=lambda body: "I cannot tell." if text_of(body) == "odd" else None,
+        ) as server,
+        pytest.warns(LabelSpaceWarning, match="name no option|gives no log-probabilities"),
+    ):
+        scores = scorer_of(server).scores(list(order), SPACE)
+    assert scores[: len(order) - ("the court" in order)] == pytest.approx(1 / 3)
+
+
 @pytest.mark.parametrize(
     "choice",
     [
@@ -242,6 +256,10 @@ def test_a_choice_of_another_form_is_no_option(choice):
         '```json\n{"answer": "B"}\n```',
         '<think>Perhaps {"answer": "A"}?</think> {"answer": "B"}',
         'The text is about money.\n{"answer": "B", "why": "a bank"}',
+        '{"answer": "B", "reason": "set {a, b}"}',
+        '{"reasoning": {"x": 1}, "answer": "B"}',
+        '{"answer": "B", "confidence": {}}',
+        '{"answer": "B"} {"note": 1}',
     ],
 )
 def test_the_last_object_of_a_longer_answer_counts(content):

@@ -55,6 +55,8 @@ def most_uncertain_rows(
         # A repeated document is to be labelled once.
         known = set(documents)
         rows = [row for row in texts.first_of_each() if texts.rows[row] not in known]
+        if not rows:
+            continue
         both = np.concatenate([doubt, measures.doubt(answers, by)[rows]])
         documents += [texts.rows[row] for row in rows]
         order = np.argsort(-both, kind="stable")[:top]

@@ -13,6 +13,7 @@ import io
 import os
 import signal
 import sys
+import threading
 import time
 from typing import Any
 
@@ -48,6 +49,9 @@ def _open_missing_streams() -> None:
 
 def _interrupt_once() -> None:
     """Take a second Ctrl-C right after the first, of a nervous hand or of a wrapper that passes it on, for the same."""
+    main_thread = threading.current_thread() is threading.main_thread()
+    if not main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return  # a shell that starts a job in the background has it ignore Ctrl-C
     last = -DOUBLE_PRESS
 
     def interrupt(number: int, frame: Any) -> None:

@@ -226,7 +226,7 @@ def fit_command(
     _train(model, rows, checkpoint, tensorboard)
     if limit is not None:
         _set_limit(model, list(rows[0].texts), limit)
-    out = still_free(out, CLASSIFIER, overwrite=overwrite)
+    out = still_free(out, CLASSIFIER, overwrite=overwrite or resume)
     return _save(model, method, labels, out, checkpoint, as_json=as_json)
 
 
@@ -317,6 +317,8 @@ def _save(model: Any, method: str, labels: Path, out: Path, checkpoint: Path | N
     """Save the model, and print a summary and the next step."""
     result: Any = getattr(model, "fit_result_", None)
     curve: Any = getattr(result, "curve", None)
+    if curve is None:  # of descriptions alone, where labelled rows told no two labels apart
+        curve = getattr(getattr(result, "descriptions", None), "curve", None)
     interrupted = curve is not None and curve.stop_reason == "interrupted"
     if curve is not None and interrupted and method == "description" and not curve.best_step:
         tell(NOTHING_KEPT)

@@ -69,6 +69,8 @@ def _of_descriptions(result: Any) -> Pairs:
 
 def _of_lacon(result: Any) -> Pairs:
     curve, prior = result.curve, result.prior
+    if curve is None:
+        return [("labelled", "none that tells labels apart"), *_of_descriptions(result.descriptions)]
     return [
         ("labelled", _rows(result)),
         ("descriptions", f"weigh {prior.weight:.2f} ({prior.reason})"),

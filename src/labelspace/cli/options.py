@@ -87,6 +87,7 @@ def still_free(out: Path, kind: str, *, overwrite: bool) -> Path:
             return out
     except OutputError:
         pass
+    out = out if out.name else out.absolute()
     numbered = (out.with_name(f"{out.name}-{number}") for number in itertools.count(2))
     other = next(place for place in numbered if not place.exists())
     tell(f"warning: {out} has appeared meanwhile, and stays as it is; this is saved as {other}.")

@@ -55,7 +55,8 @@ def hush(quiet: bool) -> None:
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
     """Print plain values as strict JSON; NaN and infinities become null."""
-    print(json.dumps(_plain(value), ensure_ascii=False, indent=indent, allow_nan=False))
+    narrow = not str(sys.stdout.encoding).lower().startswith("utf")
+    print(json.dumps(_plain(value), ensure_ascii=narrow, indent=indent, allow_nan=False))
 
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:

@@ -95,15 +95,15 @@ class ResumableWriter:
     ) -> None:
         if resume and overwrite:
             raise ConfigError("resume and overwrite cannot both be set; choose one.")
-        self.path = located(path)
+        self._given = self.path = located(path)
         if isinstance(self.path, Path) and self.path.is_symlink():  # the link stays; what it names is written
-            self.path = self.path.resolve()
+            self.path = Path(os.path.realpath(self.path))
         self.schema = plain_schema(schema)
         self.parts = self.path.with_name(self.path.name + ".parts")
         self.rows_done = 0
         self.chunks_done = 0
         self.already_done = False
-        self._format = Format(self.path, self.schema)
+        self._format = Format(self._given, self.schema)
         columns = [[field.name, str(field.type)] for field in self.schema]
         state = {"format": STATE_FORMAT, "columns": columns, "fingerprint": dict(fingerprint)}
         self._state = json.loads(json.dumps(state, default=str))  # tuples become lists, as when read from the file
@@ -193,7 +193,7 @@ class ResumableWriter:
     @property
     def place(self) -> Path | str:
         """The path of the file, or its address without credentials."""
-        return self.path if isinstance(self.path, Path) else str(self.path)
+        return self._given if isinstance(self._given, Path) else str(self._given)
 
     @property
     def _finished_folder(self) -> Place:

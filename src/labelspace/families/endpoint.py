@@ -156,19 +156,31 @@ class EndpointScorer:
         question = Question.of(space, max_characters=self.max_characters)
         alike = np.full(len(space), 1 / len(space), dtype=np.float32)
         lettered = len(space) <= len(LETTERS)
-        start, unusable = 0, 0
+        start, unusable, odd, refused = 0, 0, None, None
         connection = Connection(self.url, timeout=self.timeout, retries=self.retries)
         try:
             while start < len(texts) and lettered not in self._ways:
                 ways = (LOGPROBS, *STRUCTURED) if lettered else STRUCTURED
-                last = start + 1 == min(len(texts), FIRST_TEXTS)
-                way, row = self._decide(connection, texts[start], question, ways, tried=start + 1, last=last)
+                way, row, refusal = self._decide(connection, texts[start], question, ways)
                 start, unusable = start + 1, unusable + (row is None)
-                if way is not None:
-                    self._ways[lettered] = way
-                    # Those refused before wait for this one: if all are refused, none has an answer to be kept.
-                    yield from ((place, alike) for place in range(start - 1))
-                    yield start - 1, alike if row is None else row
+                odd, refused = odd or way, refused or refusal
+                if row is None:
+                    if start < min(len(texts), FIRST_TEXTS):
+                        continue  # another text decides how to ask
+                    if odd is None:
+                        raise self._told(refused)
+                    if unusable == FIRST_TEXTS and refused is None:
+                        raise EncoderError(
+                            f"none of the first {start} answers of {self.family}:{self.name} names an option; choose a "
+                            "model that follows instructions and answers in JSON, or a server that gives "
+                            "log-probabilities."
+                        )
+                    way = odd
+                self._ways[lettered] = way or LOGPROBS
+                self._tell_of(self._ways[lettered], len(space))
+                # The texts before wait for this one: if all are refused, none has an answer to be kept.
+                yield from ((place, alike) for place in range(start - 1))
+                yield start - 1, alike if row is None else row
             way = self._ways.get(lettered, LOGPROBS)
             for place, row in self._ask_all(connection, texts, start, question, way):
                 unusable += row is None
@@ -232,20 +244,18 @@ class EndpointScorer:
             raise failure
 
     def _decide(
-        self, connection: Connection, text: str, question: Question, ways: Sequence[Way], *, tried: int, last: bool
-    ) -> tuple[Way | None, Row | None]:
-        """Ask in one way after the other, and return the first that gives an option, with what it gives.
+        self, connection: Connection, text: str, question: Question, ways: Sequence[Way]
+    ) -> tuple[Way | None, Row | None, Any]:
+        """Ask in one way after the other; return the first that gives an option, and what it gives.
 
-        Return None for a text that is refused or gives no option in all of them. If no other text is to be tried, raise
-        the refusal, or an error where the first texts gave no option; fewer texts than these are scored alike.
+        Return the last way that was answered, and None, where none gives an option; and the refusal, where all refuse.
         """
         refusals = (
             self._openai.BadRequestError,
             self._openai.UnprocessableEntityError,
             self._openai.PermissionDeniedError,
         )
-        answered: tuple[Way, Row | None] | None = None
-        refused: Any = None
+        answered, refused = None, None
         for way in ways:
             try:
                 row = self._request(connection, text, question, way)
@@ -254,34 +264,26 @@ class EndpointScorer:
             except self._openai.OpenAIError as error:
                 raise self._told(error) from None
             else:
-                answered = way, row
+                answered = way
                 if row is not None:
-                    break
-        if answered is None and (last or isinstance(refused, self._openai.PermissionDeniedError)):
+                    return way, row, None
+        if answered is None and isinstance(refused, self._openai.PermissionDeniedError):
             raise self._told(refused) from None
-        if answered is None or (answered[1] is None and not last):
-            return None, None
-        if answered[1] is None and tried == FIRST_TEXTS:
-            raise EncoderError(
-                f"none of the first {tried} answers of {self.family}:{self.name} names an option; choose a model that "
-                "follows instructions and answers in JSON, or a server that gives log-probabilities."
-            )
-        if answered[0].structured:
-            self._tell_of_structured(len(question.symbols))
-        elif len(question.symbols) > TOP:
-            _logger.info(
-                f"{self.family}:{self.name} gives {TOP} log-probabilities for {len(question.symbols)} labels; those "
-                "that are missing from an answer score alike, below the others."
-            )
-        return answered
+        return answered, None, None if answered else refused
 
-    def _tell_of_structured(self, labels: int) -> None:
-        why = f"{labels} labels are too many for log-probabilities of letters"
-        if labels <= len(LETTERS):
-            why = f"{self.family}:{self.name} gives no log-probabilities"
-        warnings.warn(
-            f"{why}; each answer is one label, and does not say how sure it is.", LabelSpaceWarning, stacklevel=4
-        )
+    def _tell_of(self, way: Way, labels: int) -> None:
+        if way.structured:
+            why = f"{labels} labels are too many for log-probabilities of letters"
+            if labels <= len(LETTERS):
+                why = f"{self.family}:{self.name} gives no log-probabilities"
+            warnings.warn(
+                f"{why}; each answer is one label, and does not say how sure it is.", LabelSpaceWarning, stacklevel=3
+            )
+        elif labels > TOP:
+            _logger.info(
+                f"{self.family}:{self.name} gives {TOP} log-probabilities for {labels} labels; those that are missing "
+                "from an answer score alike, below the others."
+            )
 
     def _ask(self, connection: Connection, text: str, question: Question, way: Way) -> Row | None:
         """Return the scores of a text; None if its answer is unusable."""

@@ -134,12 +134,8 @@ class Question:
             >>> question.by_answer('A team plays? No: ```json {"answer": "B"} ```').tolist()
             [0.0, 1.0]
         """
-        objects = _OBJECT.findall(content)
-        try:
-            value = json.loads(objects[-1] if objects else content)
-        except ValueError:
-            value = content
-        answer = value.get("answer") if isinstance(value, dict) else content
+        found = (_read(part) for part in (content, *reversed(_OBJECT.findall(content))))
+        answer = next((value["answer"] for value in found if isinstance(value, dict) and "answer" in value), content)
         if type(answer) is int:  # with many options symbols are numbers, and a model may write one as a number
             answer = str(answer)
         column = self._column_of(answer) if isinstance(answer, str) else None
@@ -153,4 +149,12 @@ class Question:
         for symbol in (bare, bare.upper()):
             if symbol in self.symbols:
                 return self.symbols.index(symbol)
+        return None
+
+
+def _read(content: str) -> Any:
+    """Return the value of JSON; None if it is none."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
         return None

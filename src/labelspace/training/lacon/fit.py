@@ -1,5 +1,6 @@
 """Training on labelled texts from end to end: hold rows out, weigh the descriptions, train, report."""
 
+import contextlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -216,12 +217,13 @@ def train_on_labels(
             stacklevel=3,
         )
     head.eval()
-    short = short_of_rows(counts)
+    short = short_of_rows(np.bincount(targets, minlength=len(space)))
     if places is not None and short.any() and head.places_labels:
         # Texts of the other labels have drawn the encoder towards these, so place the ones without rows anew.
-        anchors = label_vectors(encoder, space, words=words)
-        sums = sums_of_rows(encoder, train.rows, train.targets, len(space), words=words)
-        head.place(short, place_labels(anchors, sums, counts, columns))
+        with contextlib.suppress(KeyboardInterrupt):  # what was trained is kept
+            anchors = label_vectors(encoder, space, words=words)
+            sums = sums_of_rows(encoder, train.rows, train.targets, len(space), words=words)
+            head.place(short, place_labels(anchors, sums, counts, columns))
     return head, LaConFit(
         curve=curve,
         prior=prior,
