@@ -298,6 +298,7 @@ def test_without_a_label_every_document_counts_as_unlabelled(given: Callable[...
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:'world' has few or no labelled rows")
 def test_a_label_without_rows_keeps_the_recall_of_its_descriptions(make: Maker):
     """Two labels have sixty rows each, the third has none, and the rates are high enough to learn."""
     labels = {name: TEXTS[start : start + 4 : 2] for name, start in (("sports", 0), ("money", 4), ("world", 8))}

@@ -3,15 +3,17 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from labelspace.classify import ZeroShotClassifier
 from labelspace.classify.anchors import LabelVectors, Matrix, encode_labels
 from labelspace.classify.state import State
 from labelspace.encoders import Encoder
 from labelspace.labels import LabelSpace
+
+if TYPE_CHECKING:
+    from labelspace.classify import ZeroShotClassifier
 
 BLOCK = 128
 """Documents that are encoded before the texts of labels have their turn."""
@@ -34,8 +36,10 @@ class KnownTexts:
         self.one_at_a_time = threading.Lock()
         """Is held while the encoder is used, or saved."""
 
-    def model(self, space: LabelSpace) -> ZeroShotClassifier:
+    def model(self, space: LabelSpace) -> "ZeroShotClassifier":
         """Return the untrained classifier of these labels."""
+        from labelspace.classify import ZeroShotClassifier  # with scikit-learn, which a service does without
+
         state = State(
             encoder=self.encoder,
             started_from=self.encoder.name,
