@@ -217,6 +217,16 @@ def test_a_first_answer_that_is_no_option_does_not_decide_how_to_ask():
     assert all("response_format" not in body for body in server.bodies[-3:])
 
 
+def test_a_single_answer_that_is_no_option_does_not_decide_how_later_texts_are_asked():
+    with Server(tops=lambda top: top if len(server.bodies) > 3 else [], says=lambda body: "I cannot tell.") as server:
+        scorer = scorer_of(server)
+        with pytest.warns(LabelSpaceWarning, match="^1 of 1 answers"):
+            scorer.scores(TEXTS[:1], SPACE)
+        assert scorer.describe()["answers"] == []
+        scorer.scores(TEXTS, SPACE)
+        assert scorer.describe()["answers"] == ["log-probabilities"]
+
+
 @pytest.mark.parametrize("order", [("odd", "bad"), ("bad", "odd"), ("bad", "bad", "odd", "the court")])
 def test_few_texts_or_refusals_among_the_first_are_scored_alike(order):
     with (

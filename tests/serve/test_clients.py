@@ -16,7 +16,7 @@ from sklearn.base import clone
 from labelspace import LabelSpace, ZeroShotClassifier
 from labelspace.config import ServingConfig
 from labelspace.serve.batching import Batcher, BusyError, Job
-from labelspace.serve.known import KnownTexts
+from labelspace.serve.label_texts import KnownTexts
 from labelspace.serve.room import Room, Served
 from serve.service import TEXTS, Service, request, serving, wait_until
 

@@ -362,7 +362,7 @@ def _warn_of_uneven_rows(rows: Supervision) -> None:
     if few:
         warnings.warn(
             f"{few[0]!r}{f' and {len(few) - 1} more labels have' if len(few) > 1 else ' has'} few or no labelled rows, "
-            f"and others up to {counts.max():,}, so it may lose texts to them; label some rows of each.",
+            f"and others up to {counts.max():,}, which may draw texts away; label some rows of each.",
             LabelSpaceWarning,
             stacklevel=3,
         )

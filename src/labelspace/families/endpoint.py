@@ -176,8 +176,9 @@ class EndpointScorer:
                             "log-probabilities."
                         )
                     way = odd
-                self._ways[lettered] = way or LOGPROBS
-                self._tell_of(self._ways[lettered], len(space))
+                if way is not None and (row is not None or start < len(texts)):
+                    self._ways[lettered] = way
+                    self._tell_of(way, len(space))
                 # The texts before wait for this one: if all are refused, none has an answer to be kept.
                 yield from ((place, alike) for place in range(start - 1))
                 yield start - 1, alike if row is None else row

@@ -9,7 +9,7 @@ from labelspace.classify.decision import Decision
 from labelspace.config import DecisionConfig
 from labelspace.encoders import Encoder
 from labelspace.labels import LabelSpace
-from labelspace.serve.known import KnownTexts
+from labelspace.serve.label_texts import KnownTexts
 
 
 @final

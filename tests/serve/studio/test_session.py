@@ -14,7 +14,7 @@ from labelspace.corpus import open_table, sample_pool
 from labelspace.errors import InputError, OutputError
 from labelspace.evaluate import advise, estimate
 from labelspace.labels import lint
-from labelspace.serve.known import KnownTexts
+from labelspace.serve.label_texts import KnownTexts
 from labelspace.serve.studio.answering import Answered
 from labelspace.serve.studio.clicks import proposals
 from labelspace.serve.studio.export import Exports

@@ -8,7 +8,7 @@ from labelspace.classify import Answers, ZeroShotClassifier
 from labelspace.classify.explanation import explain_answer, nearest_descriptions
 from labelspace.classify.none_of_these import FEWEST, chosen
 from labelspace.labels import LabelSpace
-from labelspace.serve.known import KnownTexts
+from labelspace.serve.label_texts import KnownTexts
 from labelspace.serve.studio.documents import StudioPool
 
 SHOWN = 5

@@ -10,7 +10,7 @@ from labelspace.corpus import Pool
 from labelspace.errors import InputError
 from labelspace.geometry import project
 from labelspace.geometry.neighbours import Graph
-from labelspace.serve.known import KnownTexts
+from labelspace.serve.label_texts import KnownTexts
 
 FEWEST = 5
 """Fewest documents: a map of fewer says nothing."""

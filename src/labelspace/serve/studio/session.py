@@ -9,7 +9,7 @@ from labelspace.corpus.targets import is_unlabelled
 from labelspace.encoders import Encoder
 from labelspace.errors import InputError
 from labelspace.labels.document import DEFAULT_TEMPLATE
-from labelspace.serve.known import KnownTexts
+from labelspace.serve.label_texts import KnownTexts
 from labelspace.serve.studio.answering import Answered
 from labelspace.serve.studio.clicks import Clicks, proposals
 from labelspace.serve.studio.documents import StudioPool

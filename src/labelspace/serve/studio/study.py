@@ -15,7 +15,7 @@ from labelspace.evaluate.advice import HURTS, advice_on
 from labelspace.evaluate.quality import FEWEST, Estimate, estimate_of
 from labelspace.geometry.neighbours import Graph
 from labelspace.labels import Finding, LabelSpace, lint
-from labelspace.serve.known import KnownTexts
+from labelspace.serve.label_texts import KnownTexts
 from labelspace.serve.studio.answering import Answered
 from labelspace.serve.studio.documents import StudioPool
 

@@ -18,7 +18,7 @@ from labelspace.corpus import Documents, Kind
 from labelspace.errors import InputError, LabelSpaceError, TrainingError
 from labelspace.geometry.neighbours import Graph
 from labelspace.labels import LabelSpace
-from labelspace.serve.known import KnownTexts
+from labelspace.serve.label_texts import KnownTexts
 from labelspace.serve.studio.answering import Answered
 from labelspace.serve.studio.documents import StudioPool
 from labelspace.serve.studio.study import estimate_on, or_problem
