@@ -74,10 +74,14 @@ def read_by_another(folder: Path, texts: list[str]) -> tuple[list[str | None], n
     vectors = run(folder, facts, feed)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     scores = vectors @ load_file(folder / facts["labels"]["file"])[facts["labels"]["tensor"]].T
-    powers = np.exp(scores / facts["decision"]["temperature"])
-    lowest = facts["decision"]["threshold"]
-    names = facts["labels"]["names"]
-    found = [None if lowest is not None and row.max() < lowest else names[row.argmax()] for row in scores]
+    rule, names = facts["decision"], facts["labels"]["names"]
+    lowest = np.array(rule["lowest"] or [-1.1] * len(names))
+    if rule["several"]:
+        sets = [sorted(name for name, high in zip(names, row >= lowest, strict=True) if high) for row in scores]
+        return ["|".join(own) or None for own in sets], 1 / (1 + np.exp(-(scores - lowest) / rule["widths"]))
+    powers = np.exp(scores / rule["temperature"])
+    best = scores.argmax(axis=1)
+    found = [None if row[place] < lowest[place] else names[place] for row, place in zip(scores, best, strict=True)]
     return found, powers / powers.sum(axis=1, keepdims=True)
 
 
@@ -149,6 +153,39 @@ def test_a_lacon_model_without_labelled_rows_is_exported(tiny_encoder_folder, tm
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::labelspace.errors.LabelSpaceWarning")
+def test_what_lacon_learnt_from_rows_is_exported_and_so_is_a_limit_for_none_of_these(tiny_encoder_folder, tmp_path):
+    pytest.importorskip("onnxruntime")
+    pool = [f"{text} {row}" for text in TEXTS for row in range(12)]
+    encoder = Encoder(tiny_encoder_folder, dtype="float32")
+    clf = LaConClassifier({"labels": LABELS}, encoder, description_steps=2, epochs=2)
+    clf.fit(TEXTS, ["sports", "money", None, "money", "sports"]).set_none(pool, by="left-out")
+    done = export(clf, tmp_path / "out", documents=pool)
+    assert (done.texts, done.differ) == (60, 0)
+    labels, probabilities = read_by_another(tmp_path / "out", pool)
+    assert labels == clf.answers(pool).names.tolist()
+    assert set(labels) == {"sports", "money", None}
+    np.testing.assert_allclose(probabilities, clf.answers(pool).probabilities, atol=1e-4)
+    # The stricter of the two limits holds.
+    clf.set_params(threshold=1.0)
+    assert export(clf, tmp_path / "out", documents=pool).differ == 0
+    assert set(read_by_another(tmp_path / "out", pool)[0]) == {None}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::labelspace.errors.LabelSpaceWarning")
+def test_the_cut_of_each_label_is_exported_where_a_text_may_have_several(tiny_encoder_folder, tmp_path):
+    pytest.importorskip("onnxruntime")
+    pool = [f"{text} {row}" for text in TEXTS for row in range(12)]
+    clf = ZeroShotClassifier({"labels": LABELS}, Encoder(tiny_encoder_folder, dtype="float32"), several=True).fit(pool)
+    assert export(clf, tmp_path / "out", documents=pool).differ == 0
+    labels, probabilities = read_by_another(tmp_path / "out", pool)
+    assert labels == clf.answers(pool).names.tolist()
+    assert {None, "money|sports"} & set(labels)
+    np.testing.assert_allclose(probabilities, clf.answers(pool).probabilities, atol=1e-3)
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(not NEWS.is_file(), reason=f"no AG News at {NEWS}")
 @pytest.mark.parametrize("to", RUNTIMES)
 def test_minilm_labels_two_hundred_news_in_another_runtime_as_in_float32(to, tmp_path):
@@ -166,8 +203,6 @@ def test_minilm_labels_two_hundred_news_in_another_runtime_as_in_float32(to, tmp
         ({"long_texts": "windows"}, "long texts in windows"),
         ({"outside": ["A recipe for a cake."]}, "texts outside of all labels"),
         ({"not": ["A game on a computer."]}, "texts that a label is not"),
-        ({"none": 0.5}, "a limit for 'none of these'"),
-        ({"several": True}, "several labels a text"),
     ],
     ids=lambda made: next(iter(made)) if isinstance(made, dict) else "",
 )
@@ -178,10 +213,8 @@ def test_rules_that_the_files_do_not_hold_are_refused(made, rule, tiny_encoder_f
         labels["sports"]["not"] = made["not"]
     space = LabelSpace.from_dict({"labels": labels, **{key: made[key] for key in ("outside",) if key in made}})
     encoder = Encoder(tiny_encoder_folder, dtype="float32")
-    options = {key: made[key] for key in ("long_texts", "several") if key in made}
-    clf = ZeroShotClassifier(space, encoder, **options).fit([f"{text} {row}" for text in TEXTS for row in range(5)])
-    if "none" in made:
-        clf.set_coverage(made["none"], TEXTS)
+    options = {key: made[key] for key in ("long_texts",) if key in made}
+    clf = ZeroShotClassifier(space, encoder, **options).fit()
     with pytest.raises(ConfigError, match=f"^this model has {rule}, which exported files do not hold"):
         export(clf, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
@@ -190,11 +223,16 @@ def test_rules_that_the_files_do_not_hold_are_refused(made, rule, tiny_encoder_f
 @pytest.mark.filterwarnings("ignore::labelspace.errors.LabelSpaceWarning")
 def test_models_whose_answers_are_no_cosines_are_refused(tiny_encoder_folder, tmp_path):
     encoder = Encoder(tiny_encoder_folder, dtype="float32")
-    taught = LaConClassifier(["sports", "money"], encoder, epochs=1, description_steps=0)
-    taught.fit(TEXTS[:4], ["sports", "money"] * 2)
-    for model in (taught, object()):
+    y = ["sports", "money"] * 2
+    projected, fused, logits = (
+        LaConClassifier(["sports", "money"], encoder, epochs=1, description_steps=0, config=config).fit(TEXTS[:4], y)
+        for config in ({"init": "random"}, {"head": "fusion"}, {"objective": "cross-entropy"})
+    )
+    pairs = LaConClassifier(["sports", "money"], encoder, epochs=1, description_steps=0)
+    pairs.fit([(text, text) for text in TEXTS[:4]], y)
+    for model in (projected, fused, logits, pairs, object()):
         with pytest.raises(
-            ConfigError, match="are exported: ZeroShotClassifier, DescriptionClassifier, LaConClassifier w"
+            ConfigError, match="are exported: ZeroShotClassifier, DescriptionClassifier, and LaConClassifier unless"
         ):
             export(model, tmp_path / "out")  # pyright: ignore[reportArgumentType]
 

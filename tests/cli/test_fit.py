@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 
+import numpy as np
 import pytest
 import typer
 
@@ -19,6 +20,7 @@ from labelspace.classify.settings import own_arguments
 from labelspace.cli.app import app
 from labelspace.cli.methods import METHODS, settings_of_method
 from labelspace.config import EncodingConfig, SearchConfig
+from tiny_rows import tiny_rows
 
 SHORT = ("--max-steps", 3, "--dtype", "float32")
 
@@ -331,10 +333,31 @@ def test_the_json_of_a_fit_on_labelled_rows_has_the_prior(run, label_file, tiny_
     assert told["fit"]["prior"]["reason"] == "rows per label"
 
 
+def test_a_pool_beside_labelled_rows_sets_the_limit_for_none_of_these(
+    run, label_file, tiny_encoder_folder, tmp_path, documents
+):
+    pool = tmp_path / "pool.csv"
+    pool.write_text("text\n" + "\n".join(f"{text} {row}" for row, text in enumerate(tiny_rows(60)[0])) + "\n")
+    none = ("--pool", pool, "--none", "left-out")
+    result = fit_labelled(run, label_file, tiny_encoder_folder, documents, tmp_path / "m", *none, "--json", "--quiet")
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert (told["none"]["way"], told["none"]["documents"], told["fit"]["unlabelled"]) == ("left-out", 60, 0)
+    assert 0 < told["none"]["share"] < 1
+    # The same rows train the same model: the pool has no part in it.
+    fit_labelled(run, label_file, tiny_encoder_folder, documents, tmp_path / "without")
+    texts = tiny_rows(60)[0]
+    np.testing.assert_array_equal(
+        load(tmp_path / "m").answers(texts).scores, load(tmp_path / "without").answers(texts).scores
+    )
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--pool", "documents.csv"), "--pool does nothing with --method lacon; it is for description"),
+        (("--pool", "documents.csv"), "--pool with --method lacon tells the limit of --none and does nothing else"),
+        (("--none", "auto"), "--none needs --pool FILE"),
+        (("--pool", "d.csv", "--none", "auto", "--pair-column", "b"), "--none needs documents of one text each"),
         (("--set", "check_every=9"), "--set has no setting 'check_every'"),
         (("--set", "heads=0"), "heads must be a whole number at least 1"),
         (("--method", "zero-shot"), "--method must be lacon or uncertainty with --labelled. Got 'zero-shot'"),

@@ -1,8 +1,11 @@
-"""Files as a German spreadsheet writes them work in predict, fit --pool, fit --labelled and evaluate."""
+"""Files as a German spreadsheet or the hub writes them work in predict, fit --pool, fit --labelled and evaluate."""
 
 import csv
+import json
 
 import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 ROWS = [
@@ -109,3 +112,23 @@ def test_a_workbook_can_be_predicted_and_evaluated_but_not_written(run, refused,
     assert "are read, not written" in refused(
         run("predict", saved, tmp_path / "in.xlsx", tmp_path / "out.xlsx", "--quiet")
     )
+
+
+def test_parquet_of_the_hub_with_numbered_labels_is_learnt_from_and_evaluated(run, saved, label_file, tmp_path):
+    names = ["money", "sports"]
+    features = {"text": {"_type": "Value", "dtype": "string"}, "label": {"_type": "ClassLabel", "names": names}}
+    texts, labels = zip(*ROWS, strict=True)
+    rows = pa.table({"text": texts, "label": [names.index(label) for label in labels]})
+    told = {"huggingface": json.dumps({"info": {"features": features}})}
+    pq.write_table(rows.replace_schema_metadata(told), tmp_path / "rows.parquet")
+    pq.write_table(pa.table({"text": texts, "label": labels}), tmp_path / "named.parquet")
+    judged = [
+        json.loads(run("evaluate", saved, tmp_path / file, "--json", "--no-baselines").stdout)
+        for file in ("rows.parquet", "named.parquet")
+    ]
+    assert judged[0]["metrics"] == judged[1]["metrics"]
+    options = ("--encoder", "tests/data/tiny-bert", "--epochs", 1, "--set", "description_steps=1")
+    learnt = run(
+        "fit", label_file, "--labelled", tmp_path / "rows.parquet", "--out", tmp_path / "m", *options, "--json"
+    )
+    assert json.loads(learnt.stdout)["fit"]["labelled"] == 4

@@ -179,7 +179,7 @@ def _json(file: Path) -> dict[str, Any]:
 
 
 def _texts_and_labels(file: Path, label: str | None, classes: int) -> tuple[list[str], list[int]]:
-    table = open_table(file, label_column=label)
+    table = open_table(file, id_column=label)  # labels as numbers
     texts: list[str] = []
     targets: list[int] = []
     for batch in table.batches():

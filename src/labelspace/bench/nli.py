@@ -95,8 +95,8 @@ def load_nli(data: str | os.PathLike[str], *, limit: int | None = None, seed: in
         check_number("limit", limit, least=2, whole=True)
     file = _file(Path(data))
     found: dict[str, tuple[list[str], list[str], list[bool]]] = {}
-    table = open_table(file, text_column="premise", id_column="source", label_column="label")
-    open_table(file, text_column="hypothesis")  # raises if the column is missing
+    table = open_table(file, text_column="premise", id_column="source")  # labels as numbers
+    open_table(file, text_column="hypothesis", id_column="label")  # raises if a column is missing
     row = 0
     for batch in table.batches():
         values = [batch.column(name).to_pylist() for name in ("premise", "hypothesis", "label", "source")]

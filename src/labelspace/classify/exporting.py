@@ -4,18 +4,19 @@
     ├── model.onnx               texts' tokens in, unit vectors out; or model.xml and model.bin
     ├── tokenizer.json           texts to tokens
     ├── labels.safetensors       one unit vector a label
-    └── labelspace.json          labels in order, prompt, limit, temperature, how a score becomes an answer, the check
+    └── labelspace.json          labels in order, prompt, limit, how scores become an answer, the check
 
 The folder is written under a temporary name and moved into place in one step.
 """
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,8 +25,11 @@ from labelspace.classify.anchors import cosines
 from labelspace.classify.base import Classifier
 from labelspace.classify.by_anchors import ByAnchors
 from labelspace.classify.by_label_embeddings import ByEmbeddings
+from labelspace.classify.cuts import WIDTH
+from labelspace.classify.decision import Decision
 from labelspace.classify.long_texts import reads_windows
 from labelspace.classify.saving import PACKAGES
+from labelspace.classify.several import joined_names
 from labelspace.config import RUNTIMES
 from labelspace.corpus import Kind
 from labelspace.encoders import Encoder
@@ -47,10 +51,16 @@ LABELS = "labels.safetensors"
 MOST = 1e-3
 """Largest difference of a cosine, above which an export is refused; rounding makes some 1e-6."""
 
-RULE = {
-    "score": "the inner product of the text's vector and the label's",
-    "label": "that of the highest score, the first by name among equals; none if this score is below the threshold",
+SCORE = "the inner product of the text's vector and the label's"
+ONE = {
+    "score": SCORE,
+    "label": "that of the highest score, the first by name among equals; none if it is below that label's lowest",
     "probability": "the softmax of the scores divided by the temperature",
+}
+SEVERAL = {
+    "score": SCORE,
+    "label": "each whose score is not below its lowest",
+    "probability": "of each label: the sigmoid of (score - lowest) / width",
 }
 
 
@@ -85,8 +95,8 @@ def export(model: Classifier, folder: str | Path, *, to: str = "onnx", documents
     """Write a classifier as files that run without labelspace and torch, and check that they answer as it does.
 
     Args:
-        model: a fitted `ZeroShotClassifier` or `DescriptionClassifier`, or a `LaConClassifier` fitted without labelled
-            rows: their answers are cosines between a text and the labels.
+        model: a fitted `ZeroShotClassifier`, `DescriptionClassifier` or `LaConClassifier` whose answers are cosines
+            between the encoder's vector of a text and one vector a label.
         folder: the folder to write; an older export is replaced once the new one is complete.
         to: `"onnx"`, or `"openvino"` for its own format.
         documents: texts for the check, best like those to be labelled; None: the labels' descriptions.
@@ -119,22 +129,22 @@ def export(model: Classifier, folder: str | Path, *, to: str = "onnx", documents
     texts: Sequence[str] = model.read(documents).rows if documents is not None else _own_texts(model)
     if not len(texts):
         raise InputError("there is no document to check the export with; pass some, or None for the labels' own texts.")
-    labels = head.label_vectors(space)
+    labels, rule = head.label_vectors(space), _rule(model.decision(), space.names)
     with staged(folder) as scratch:
         with tempfile.TemporaryDirectory(prefix="labelspace-") as place:
             exact = _in_float32(head.encoder, Path(place))
             inputs = write_encoder(exact, scratch, to)
-            wanted = cosines(exact.encode(texts), labels)
+            wanted = replace(head, encoder=exact).judge(texts, space).scores
         save_file({VECTORS: np.ascontiguousarray(labels)}, scratch / LABELS)
         prompt = head.encoder.prompts["text"]
         found = cosines(ExportedEncoder(scratch, to).encode([prompt + text for text in texts]), labels)
-        answers = [model.decision().answers(space.names, scores).names for scores in (wanted, found)]
+        differ = model.decision().answers(space.names, wanted).names != _answers(rule, space.names, found)
         done = Exported(
             path=folder,
             to=to,
             source="descriptions" if documents is None else "documents",
             texts=len(texts),
-            differ=int((answers[0] != answers[1]).sum()),
+            differ=int(differ.sum()),
             largest=float(np.abs(wanted - found).max()),
         )
         if not done.largest <= MOST:
@@ -152,7 +162,7 @@ def export(model: Classifier, folder: str | Path, *, to: str = "onnx", documents
             },
             "tokenizer": {"file": TOKENIZER, "prompt": prompt, "max_tokens": exact.max_tokens},
             "labels": {"file": LABELS, "tensor": VECTORS, "names": list(space.names)},
-            "decision": {"temperature": model.decision().temperature, "threshold": model.decision().threshold, **RULE},
+            "decision": rule,
             "check": {key: value for key, value in asdict(done).items() if key != "path"},
         }
         write_header(scratch, new_header(EXPORT, PACKAGES, **facts))
@@ -164,16 +174,16 @@ def _exportable(model: Any) -> ByAnchors | ByEmbeddings:
     if isinstance(model, Classifier):
         check_is_fitted(model)
     head = getattr(model, "head_", None)
-    known = isinstance(head, (ByAnchors, ByEmbeddings))
-    if not known or head.learnt_labels or model.reads_ is not Kind.TEXTS:
+    if isinstance(head, ByEmbeddings) and not head.compares_own_vectors:
+        head = None
+    if not isinstance(head, (ByAnchors, ByEmbeddings)) or model.reads_ is not Kind.TEXTS:
         raise ConfigError(
-            "only models that compare a text with one vector a label are exported: ZeroShotClassifier, "
-            f"DescriptionClassifier, LaConClassifier without labelled rows. Got a {type(model).__name__} instead."
+            "only models that compare the encoder's vector of a text with one vector a label are exported: "
+            "ZeroShotClassifier, DescriptionClassifier, and LaConClassifier unless it has pairs, cross-entropy, "
+            f"another head or a projection. Got a {type(model).__name__} instead."
         )
     space = model.label_space_
     rules = {
-        "several labels a text": space.several,
-        "a limit for 'none of these'": model.none_ is not None,
         "long texts in windows": reads_windows(model),
         "texts outside of all labels": isinstance(head, ByAnchors) and bool(space.outside),
         "texts that a label is not": isinstance(head, ByAnchors) and any(label.excludes for label in space.labels),
@@ -182,6 +192,35 @@ def _exportable(model: Any) -> ByAnchors | ByEmbeddings:
     if found is not None:
         raise ConfigError(f"this model has {found}, which exported files do not hold; export a model without.")
     return head
+
+
+def _rule(decision: Decision, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return how scores become answers, as plain values; `lowest` and `widths` are cosines in the order of labels."""
+    if decision.cuts is not None:
+        lowest = [decision.cuts.as_score(name) for name in names]
+        widths = [WIDTH * decision.cuts.standard.of_labels[name][1] for name in names]
+        return {"several": True, "lowest": lowest, "widths": widths, **SEVERAL}
+    lowest = [-np.inf if decision.threshold is None else float(np.float32(decision.threshold))] * len(names)
+    if decision.none is not None:
+        lowest = [max(fixed, decision.none.as_score(name)) for fixed, name in zip(lowest, names, strict=True)]
+    return {
+        "several": False,
+        "temperature": decision.temperature,
+        "lowest": lowest if np.isfinite(lowest).all() else None,
+        **ONE,
+    }
+
+
+def _answers(rule: dict[str, Any], names: tuple[str, ...], scores: NDArray[np.float32]) -> NDArray[np.object_]:
+    """Return the names of labels by such a rule, as a program that reads the files does."""
+    below = scores < np.array([-np.inf] * len(names) if rule["lowest"] is None else rule["lowest"], dtype=np.float64)
+    if rule["several"]:
+        return joined_names(names, ~below)
+    by_name = np.argsort(np.array(names, dtype=object), kind="stable")
+    likeliest = by_name[scores[:, by_name].argmax(axis=1)]
+    found = np.array(names, dtype=object)[likeliest]
+    found[below[np.arange(len(scores)), likeliest]] = None
+    return found
 
 
 def _own_texts(model: Classifier) -> list[str]:

@@ -79,6 +79,11 @@ class NoneLimit:
         """
         return self.standard.apply(labels, scores)[np.arange(len(scores)), column]
 
+    def as_score(self, label: str) -> float:
+        """Return the lowest score at which a document gets this label."""
+        mean, deviation = self.standard.of_labels[label]
+        return mean + self.value * deviation
+
     def edited(self, change: Callable[[dict[str, Any]], dict[str, Any]], space: LabelSpace) -> "NoneLimit":
         """Return the limit after a label was renamed or removed."""
         return replace(self, standard=self.standard.edited(change), texts=fingerprint(space))

@@ -186,9 +186,8 @@ def fit_command(
     _check_checkpoint(checkpoint, out, resume=resume)
     dialect = {"delimiter": delimiter, "encoding": encoding}
     rows: tuple[Any, ...] = ()
-    if labelled is not None:
-        rows = _labelled_rows(labelled, text_column, pair_column, label_column, space, **dialect)
-    elif pool is not None:
+    unlabelled = None
+    if pool is not None:
         from labelspace.corpus import sample_pool
 
         size = settings.get("search", SearchConfig()).documents
@@ -198,7 +197,10 @@ def fit_command(
             from labelspace.classify.several import DOCUMENTS
 
             size = DOCUMENTS
-        rows = (sample_pool(pool, size=size, seed=seed, text_column=text_column, **dialect),)
+        unlabelled = sample_pool(pool, size=size, seed=seed, text_column=text_column, **dialect)
+        rows = (unlabelled,)
+    if labelled is not None:
+        rows = _labelled_rows(labelled, text_column, pair_column, label_column, space, **dialect)
     opened = open_encoder(
         encoder,
         quiet=quiet,
@@ -224,8 +226,8 @@ def fit_command(
         settings["prior"] = expected
     model = make(method, space, opened, settings)
     _train(model, rows, checkpoint, tensorboard)
-    if limit is not None:
-        _set_limit(model, list(rows[0].texts), limit)
+    if limit is not None and unlabelled is not None:
+        _set_limit(model, list(unlabelled.texts), limit)
     out = still_free(out, CLASSIFIER, overwrite=overwrite or resume)
     return _save(model, method, labels, out, checkpoint, as_json=as_json)
 

@@ -56,8 +56,8 @@ _PARTS = {
 }
 # Options that are not settings, with the methods that they apply to.
 _GOES_WITH = {
-    "pool": ("description", "consensus"),
-    "none": ("description", "consensus"),
+    "pool": ("description", "consensus", "lacon"),
+    "none": ("description", "consensus", "lacon"),
     "views": ("consensus",),
     "student": ("consensus",),
     "prior": ("consensus",),
@@ -170,6 +170,14 @@ def check_options(context: typer.Context, method: str, own: Mapping[str, Any], *
             raise ConfigError(
                 f"{flag(name)} does nothing with --method {method}{implied}; it is for {' and '.join(methods)}."
             )
+    if method == "lacon" and is_given(context, "pool"):
+        if not is_given(context, "none"):
+            raise ConfigError(
+                "--pool with --method lacon tells the limit of --none and does nothing else; add --none auto, or leave "
+                "--pool out."
+            )
+        if is_given(context, "pair_column"):
+            raise ConfigError("--none needs documents of one text each, and --pair-column makes pairs; leave one out.")
     if context.params["pool"] is None and context.params["labelled"] is None:
         check_of_use(context, READING, "--pool or --labelled")
 

@@ -172,8 +172,8 @@ def open_labelled_pairs(
 ) -> PairSource:
     """Open a table of labelled texts: the positive of a text is its label name, or a description of its label.
 
-    Rows without a label (None, NaN, an empty cell, -1) are left out. Labels are names; numbers are accepted if an
-    HF dataset maps them to names (`ClassLabel`).
+    Rows without a label (None, NaN, an empty cell, -1) are left out. Labels are names; numbers are accepted if the
+    table's metadata names them, see `open_table`.
 
     Args:
         source: as in `open_pairs`.
@@ -205,7 +205,6 @@ def open_labelled_pairs(
         if descriptions is None
         else {key.strip(): _descriptions(key, texts) for key, texts in descriptions.items()}
     )
-    numbered = _names_of_numbers(source, label_column)
     table = open_table(source, text_column=text_column, label_column=label_column, batch_rows=batch_rows)
     own = _name(table, name)
     anchors, labels = _Column(table, text_column), _Column(table, label_column)
@@ -231,10 +230,7 @@ def open_labelled_pairs(
             if not (is_missing(value) or (isinstance(value, str) and value.strip() in nothing))
         ]
         texts = anchors.texts(batch, first, kept)
-        if numbered is None:
-            names = [name.strip() for name in labels.texts(batch, first, kept)]
-        else:
-            names = [numbered[int(value)] for row in kept if (value := values[row]) is not None]
+        names = [name.strip() for name in labels.texts(batch, first, kept)]
         for row, one, value in zip(kept, texts, names, strict=True):
             yield Pair(one, positive(one, value, first + row), own)
 
@@ -367,12 +363,6 @@ def name_of_file(file: str) -> str:
     """
     path = Path(file)
     return (path.with_suffix("") if path.suffix.lower() == ".gz" else path).stem
-
-
-def _names_of_numbers(source: object, label: str) -> Sequence[str] | None:
-    """Return the names of a `ClassLabel` of `datasets`, whose rows hold numbers; None for other columns."""
-    features = getattr(source, "features", None)
-    return getattr(features.get(label), "names", None) if isinstance(features, Mapping) else None
 
 
 def _descriptions(label: str, texts: object) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from typing import Any, final
 import pyarrow as pa
 
 from labelspace.checks import check_number
+from labelspace.corpus.class_labels import with_names
 from labelspace.corpus.dialects import AUTO, check_dialect
 from labelspace.corpus.documents import Documents, Kind
 from labelspace.corpus.policy import DocumentPolicy
@@ -47,7 +48,11 @@ class DocumentTable:
         self.text_column, self.pair_column = text_column, pair_column
         self.id_column, self.label_column = id_column, label_column
         self.batch_rows = batch_rows
+        self._class_names = source.class_names.get(label_column or "")
         self.schema: pa.Schema = source.schema
+        if label_column is not None and self._class_names is not None:
+            column = self.schema.names.index(label_column)
+            self.schema = self.schema.set(column, pa.field(label_column, pa.string()))
         self.columns: list[str] = source.schema.names
         self.rows: int | None = source.rows  # None if only reading would tell: CSV, JSONL
         self.bytes_total: int = source.bytes_total
@@ -75,6 +80,8 @@ class DocumentTable:
         check_number("skip_rows", skip_rows, least=0, whole=True)
         row = skip_rows
         for batch in _in_batches(self._source.pieces(skip_rows, self.batch_rows), self.batch_rows):
+            if self.label_column is not None and self._class_names is not None:
+                batch = with_names(batch, self.label_column, self._class_names, self.place, row)
             self._begins.append((weakref.ref(batch), row))
             yield batch
             row += batch.num_rows
@@ -203,7 +210,8 @@ def open_table(
         text_column: the column of documents.
         pair_column: the column of second texts, if documents are pairs of texts.
         id_column: the column that identifies documents, if any.
-        label_column: the column of labels, if any.
+        label_column: the column of labels, if any; numbers whose names stand in the table's metadata
+            (`datasets.ClassLabel`, also in Parquet) are read as these names, and -1 as no label.
         batch_rows: rows per batch.
         delimiter: delimiter of .csv and .tsv files, one character; ignored for other formats. `"auto"`: detected
             from the first rows of each file.
