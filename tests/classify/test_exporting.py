@@ -98,7 +98,7 @@ def test_another_program_labels_texts_as_the_model_does(to, tiny_encoder_folder,
     assert labels == clf.answers(TEXTS).names.tolist()
     assert labels.count(None) == 1
     assert len(set(labels)) == 3
-    np.testing.assert_allclose(probabilities, clf.answers(TEXTS).probabilities, atol=1e-4)
+    np.testing.assert_allclose(probabilities, clf.predict_proba(TEXTS), atol=1e-4)
     with pytest.raises(ModelFolderError, match="holds an exported model, not a classifier; run its files with ONNX"):
         load(tmp_path / "out")
     with pytest.raises(ModelFolderError, match="holds an exported model, not an encoder"):
@@ -165,11 +165,24 @@ def test_what_lacon_learnt_from_rows_is_exported_and_so_is_a_limit_for_none_of_t
     labels, probabilities = read_by_another(tmp_path / "out", pool)
     assert labels == clf.answers(pool).names.tolist()
     assert set(labels) == {"sports", "money", None}
-    np.testing.assert_allclose(probabilities, clf.answers(pool).probabilities, atol=1e-4)
+    np.testing.assert_allclose(probabilities, clf.predict_proba(pool), atol=1e-4)
     # The stricter of the two limits holds.
     clf.set_params(threshold=1.0)
     assert export(clf, tmp_path / "out", documents=pool).differ == 0
     assert set(read_by_another(tmp_path / "out", pool)[0]) == {None}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::labelspace.errors.LabelSpaceWarning")
+def test_of_equal_labels_the_first_by_name_is_the_first_of_the_files(tiny_encoder_folder, tmp_path):
+    pytest.importorskip("onnxruntime")
+    labels = {"zebra": ["A team wins."], "money": ["The market falls."], "apple": ["A team wins."]}
+    clf = ZeroShotClassifier({"labels": labels}, Encoder(tiny_encoder_folder, dtype="float32")).fit()
+    assert export(clf, tmp_path / "out", documents=TEXTS).differ == 0
+    found = read_by_another(tmp_path / "out", TEXTS)[0]
+    assert found == clf.predict(TEXTS).tolist()
+    assert "apple" in found
+    assert "zebra" not in found
 
 
 @pytest.mark.slow
@@ -182,7 +195,7 @@ def test_the_cut_of_each_label_is_exported_where_a_text_may_have_several(tiny_en
     labels, probabilities = read_by_another(tmp_path / "out", pool)
     assert labels == clf.answers(pool).names.tolist()
     assert {None, "money|sports"} & set(labels)
-    np.testing.assert_allclose(probabilities, clf.answers(pool).probabilities, atol=1e-3)
+    np.testing.assert_allclose(probabilities, clf.predict_proba(pool), atol=1e-3)
 
 
 @pytest.mark.slow
@@ -224,17 +237,19 @@ def test_rules_that_the_files_do_not_hold_are_refused(made, rule, tiny_encoder_f
 def test_models_whose_answers_are_no_cosines_are_refused(tiny_encoder_folder, tmp_path):
     encoder = Encoder(tiny_encoder_folder, dtype="float32")
     y = ["sports", "money"] * 2
-    projected, fused, logits = (
-        LaConClassifier(["sports", "money"], encoder, epochs=1, description_steps=0, config=config).fit(TEXTS[:4], y)
-        for config in ({"init": "random"}, {"head": "fusion"}, {"objective": "cross-entropy"})
-    )
-    pairs = LaConClassifier(["sports", "money"], encoder, epochs=1, description_steps=0)
-    pairs.fit([(text, text) for text in TEXTS[:4]], y)
-    for model in (projected, fused, logits, pairs, object()):
-        with pytest.raises(
-            ConfigError, match="are exported: ZeroShotClassifier, DescriptionClassifier, and LaConClassifier unless"
-        ):
-            export(model, tmp_path / "out")  # pyright: ignore[reportArgumentType]
+    for config, X, said in (
+        ({"init": "random"}, TEXTS[:4], "this model has a projection .which config={'projection_head': False} leaves"),
+        ({"head": "fusion"}, TEXTS[:4], "this model has a head that weighs words"),
+        ({"objective": "cross-entropy"}, TEXTS[:4], "this model has cross-entropy's logits"),
+        ({}, [(text, text) for text in TEXTS[:4]], "this model has pairs of texts"),
+    ):
+        clf = LaConClassifier(["sports", "money"], encoder, epochs=1, description_steps=0, config=config).fit(X, y)
+        with pytest.raises(ConfigError, match=said):
+            export(clf, tmp_path / "out")
+    with pytest.raises(
+        ConfigError, match=r"exported: ZeroShotClassifier, DescriptionClassifier, LaConClassifier\. Got"
+    ):
+        export(object(), tmp_path / "out")  # pyright: ignore[reportArgumentType]
 
 
 def test_what_is_wrong_is_refused_before_any_work(tiny_encoder_folder, tmp_path, monkeypatch):

@@ -157,9 +157,10 @@ def test_a_renamed_or_removed_label_keeps_the_limit(clf):
 
 def test_an_added_label_takes_the_limit_away_and_says_so(clf):
     clf.set_coverage(0.8, POOL)
-    with pytest.warns(LabelSpaceWarning, match="set it again with documents"):
+    with pytest.warns(LabelSpaceWarning, match="set it again with documents") as told:
         clf.add_label({"name": "food", "descriptions": ["Meals and recipes."]})
     assert clf.none_ is None
+    assert told[0].filename == __file__
 
 
 def test_an_edited_label_file_takes_the_limit_away_and_says_so(clf, tmp_path):

@@ -33,6 +33,7 @@ def judge(run, rows, tiny_encoder_folder, tmp_path):
     given = ("--encoder", tiny_encoder_folder, "--dtype", "float32", "--epochs", 1)
     result = run("fit", labels, "--out", out, "--labelled", rows, *COLUMNS, *given)
     assert result.exit_code == 0, result.output
+    assert f"predict {out} documents.csv predicted.csv {' '.join(COLUMNS)}" in result.stderr
     return out
 
 

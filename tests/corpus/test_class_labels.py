@@ -7,10 +7,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from labelspace import LabelSpace, LaConClassifier
+from labelspace import LabelSpace, LaConClassifier, ZeroShotClassifier
+from labelspace.classify import predict_file
 from labelspace.corpus import open_table
+from labelspace.corpus.label_sets import as_label_sets, check_label_sets
 from labelspace.corpus.targets import as_targets
-from labelspace.errors import InputError
+from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
 
 NAMES = ["sports", "money"]
 TEXTS = ["the team lost", "the bank closed", "prices rise"]
@@ -57,12 +59,25 @@ def test_a_column_that_is_not_asked_for_as_labels_keeps_its_numbers():
         metadata([]),
         metadata([1, 2]),
         metadata("sports"),
+        {"huggingface": '{"info": {"features": []}}'},
     ],
-    ids=range(7),
+    ids=range(8),
 )
 def test_metadata_that_names_nothing_leaves_the_numbers(said):
     read = open_table(table([1, 0, 1], said), label_column="label")
     assert [batch.column("label").to_pylist() for batch in read.batches()] == [[1, 0, 1]]
+
+
+def test_a_feature_of_another_form_leaves_the_names_of_the_others():
+    said = json.loads(metadata()["huggingface"])
+    said["info"]["features"]["choices"] = [{"dtype": "string", "_type": "Value"}]
+    assert labels(table([1, 0, 1], {"huggingface": json.dumps(said)})) == ["money", "sports", "money"]
+
+
+@pytest.mark.parametrize("kind", [pa.uint8(), pa.int8(), pa.uint64()], ids=str)
+def test_numbers_of_any_kind_have_names(kind):
+    given = pa.table({"text": TEXTS, "label": pa.array([1, None, 0], kind)}).replace_schema_metadata(metadata())
+    assert labels(given) == ["money", None, "sports"]
 
 
 @pytest.mark.parametrize("number", [2, -2])
@@ -80,6 +95,43 @@ def test_files_that_name_the_numbers_otherwise_are_not_read_together(tmp_path):
         open_table(tmp_path / "*.parquet", label_column="label")
 
 
+LISTS = [
+    {"feature": {"names": NAMES, "_type": "ClassLabel"}, "_type": "List"},
+    {"feature": {"names": NAMES, "_type": "ClassLabel"}, "_type": "Sequence", "length": -1},
+    [{"names": NAMES, "_type": "ClassLabel"}],
+]
+
+
+@pytest.mark.parametrize("feature", LISTS, ids=["List", "Sequence", "as older releases wrote it"])
+def test_lists_of_numbers_have_names_too(feature, tmp_path):
+    said = {"huggingface": json.dumps({"info": {"features": {"label": feature}}})}
+    sets = [[0, 1], [], None]
+    given = pa.table({"text": TEXTS, "label": pa.array(sets, pa.list_(pa.int64()))}).replace_schema_metadata(said)
+    pq.write_table(given, tmp_path / "rows.parquet")
+    for source in (given, tmp_path / "rows.parquet"):
+        read = open_table(source, label_column="label")
+        assert [batch.column("label").to_pylist() for batch in read.batches()] == [[NAMES, [], None]]
+        assert read.schema.field("label").type == pa.list_(pa.string())
+        assert check_label_sets(read, NAMES, "|") == 3
+    odd = given.set_column(1, "label", pa.array([[0], [2], []], pa.list_(pa.int64())))
+    with pytest.raises(InputError, match=r"row 2: column 'label' is \[2\], and the metadata names 0 to 1"):
+        list(open_table(odd, label_column="label").batches())
+
+
+def test_lists_of_numbers_without_names_are_no_indicators():
+    read = open_table(pa.table({"text": TEXTS, "label": [[1, 0], [0, 1], [1, 1]]}), label_column="label")
+    with pytest.raises(InputError, match=r"row 1: column 'label' holds numbers; write the names of labels, joined by"):
+        check_label_sets(read, NAMES, "|")
+
+
+def test_predictions_in_parquet_keep_the_names(tiny_encoder_folder, tmp_path):
+    pq.write_table(table([1, -1, 0]), tmp_path / "rows.parquet")
+    clf = ZeroShotClassifier(NAMES, tiny_encoder_folder).fit()
+    done = predict_file(clf, tmp_path / "rows.parquet", tmp_path / "out.parquet")
+    assert pq.read_table(done.path)["label"].to_pylist() == [1, -1, 0]
+    assert labels(done.path) == ["money", None, "sports"]
+
+
 def test_a_data_set_and_its_column_have_names_too(tiny_encoder_folder):
     datasets = pytest.importorskip("datasets")
     features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=NAMES)})
@@ -92,6 +144,14 @@ def test_a_data_set_and_its_column_have_names_too(tiny_encoder_folder):
         assert labels(source) == ["sports", "money", None]
     assert as_targets(given["label"], NAMES, n_documents=3) == [0, 1, -1]
     assert as_targets(given["text"], TEXTS, n_documents=3) == [0, 1, 2]
+    for kind in ("numpy", "torch"):
+        assert as_targets(given.with_format(kind)["label"], NAMES, n_documents=3) == [0, 1, -1]
+    with pytest.raises(
+        InputError, match=r"y\[0\] is 0 of type int; pass label names, for example \[names\[number\] for"
+    ):
+        as_targets(list(given["label"]), NAMES, n_documents=3)
+    with pytest.raises(ConfigError, match="Got ClassLabel instead; pass its names"):
+        ZeroShotClassifier(features["label"], tiny_encoder_folder).fit()
     clf = LaConClassifier(LabelSpace.from_names(NAMES), tiny_encoder_folder, epochs=1, description_steps=1)
     assert clf.fit(given["text"], given["label"]).fit_result_.labelled == 2
     assert LaConClassifier(None, tiny_encoder_folder, epochs=1).fit(
@@ -100,3 +160,47 @@ def test_a_data_set_and_its_column_have_names_too(tiny_encoder_folder):
         "money",
         "sports",
     ]
+
+
+def test_streams_say_it_by_their_features():
+    datasets = pytest.importorskip("datasets")
+    features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=NAMES)})
+    rows = {"text": TEXTS, "label": [0, 1, -1]}
+    stream = datasets.Dataset.from_dict(rows, features=features).to_iterable_dataset()
+    made = datasets.IterableDataset.from_generator(
+        lambda: ({"text": text, "label": number} for text, number in zip(*rows.values(), strict=True)),
+        features=features,
+    )
+    for source in (stream, stream.filter(lambda row: True), stream.map(lambda row: row, features=features), made):
+        assert labels(source) == ["sports", "money", None]
+    renamed = stream.cast_column("label", datasets.ClassLabel(names=["a", "b"]))
+    assert labels(renamed) == ["a", "b", None]
+
+
+def test_columns_of_a_data_set_are_sets_of_labels():
+    datasets = pytest.importorskip("datasets")
+    lists = datasets.Features({"own": datasets.Sequence(datasets.ClassLabel(names=NAMES))})
+    own = datasets.Dataset.from_dict({"own": [[0, 1], [1], []]}, features=lists)["own"]
+    truth = [[True, True], [False, True], [False, False]]
+    assert as_label_sets(own, NAMES, n_documents=3, separator="|").truth.tolist() == truth
+    # Indicators have the order of the sorted names.
+    wide = datasets.Dataset.from_dict({"money": [1, 1, 0], "sports": [1, 0, 0]})
+    column = datasets.Dataset.from_dict({"own": [[1, 1], [1, 0], [0, 0]]})["own"]
+    for given in (wide, wide.data.table, column):
+        assert as_label_sets(given, NAMES, n_documents=3, separator="|").truth.tolist() == truth
+    with pytest.raises(InputError, match=r"a table whose columns are not the sorted label names\. Got sports, m"):
+        as_label_sets(wide.select_columns(NAMES), NAMES, n_documents=3, separator="|")
+
+
+@pytest.mark.parametrize("kind", ["arrow", "pandas"])
+def test_labels_that_are_left_in_the_table_are_told(kind, tiny_encoder_folder):
+    given: Any = pa.table({"text": TEXTS, "label": ["sports", "money", "money"]})
+    given = given.to_pandas() if kind == "pandas" else given
+    labels = {"sports": {"descriptions": ["a match"]}, "money": {"descriptions": ["a bank"]}}
+    clf = LaConClassifier({"labels": labels}, tiny_encoder_folder, description_steps=1)
+    with pytest.warns(
+        LabelSpaceWarning, match=r"column 'label', which is not read as labels.*pass y=X\['label'\]"
+    ) as told:
+        clf.fit(given)
+    assert told[0].filename == __file__
+    assert clf.fit_result_.labelled == 0

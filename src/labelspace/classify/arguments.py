@@ -56,8 +56,9 @@ def as_label_space(labels: Any) -> LabelSpace:
             return LabelSpace.from_names(entries)
         odd = next(entry for entry in entries if not isinstance(entry, str))
         came = f"a {came} that holds {described(odd)}"
+    came += " instead; pass its names" if hasattr(labels, "names") else " instead"
     raise ConfigError(
-        f"labels must be a LabelSpace, a label file, a dictionary like one, or a list of names. Got {came} instead."
+        f"labels must be a LabelSpace, a label file, a dictionary like one, or a list of names. Got {came}."
     )
 
 

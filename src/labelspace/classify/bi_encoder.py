@@ -99,7 +99,7 @@ class BiEncoderClassifier(OnEncoder, Classifier):
         self.label_vectors_ = {**self.label_vectors_, label.name: encoded}
         if self.none_ is not None:
             self.none_ = None
-            warnings.warn(f"{OUTDATED}.", LabelSpaceWarning, stacklevel=4)
+            warnings.warn(f"{OUTDATED}.", LabelSpaceWarning, stacklevel=3)
         self._set_labels(space)
         return space
 

@@ -48,11 +48,6 @@ class ByEmbeddings:
         return self.module is not None
 
     @property
-    def compares_own_vectors(self) -> bool:
-        """Whether a document's vector is the encoder's own, and not one that the head made of it."""
-        return self.module is None or self.module.places_labels
-
-    @property
     def label_word(self) -> str:
         """What the embeddings are, in words."""
         return "label embeddings" if self.learnt_labels else "means of the descriptions"

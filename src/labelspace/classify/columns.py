@@ -54,7 +54,7 @@ def output_schema(schema: pa.Schema, model: Fitted, prefix: str, all_scores: boo
     for field in added:
         if field.name in schema.names:
             raise InputError(f"the input has a column {field.name!r} already; choose another prefix than {prefix!r}.")
-    return pa.schema([*schema, *added])
+    return pa.schema([*schema, *added], schema.metadata)
 
 
 def answer_values(answers: Answers, all_scores: bool, top: int | None = None) -> list[NDArray[Any]]:

@@ -25,6 +25,7 @@ from labelspace.classify.anchors import cosines
 from labelspace.classify.base import Classifier
 from labelspace.classify.by_anchors import ByAnchors
 from labelspace.classify.by_label_embeddings import ByEmbeddings
+from labelspace.classify.by_logits import ByLogits
 from labelspace.classify.cuts import WIDTH
 from labelspace.classify.decision import Decision
 from labelspace.classify.long_texts import reads_windows
@@ -54,7 +55,7 @@ MOST = 1e-3
 SCORE = "the inner product of the text's vector and the label's"
 ONE = {
     "score": SCORE,
-    "label": "that of the highest score, the first by name among equals; none if it is below that label's lowest",
+    "label": "that of the highest score, the first among equals; none if it is below that label's lowest",
     "probability": "the softmax of the scores divided by the temperature",
 }
 SEVERAL = {
@@ -129,16 +130,19 @@ def export(model: Classifier, folder: str | Path, *, to: str = "onnx", documents
     texts: Sequence[str] = model.read(documents).rows if documents is not None else _own_texts(model)
     if not len(texts):
         raise InputError("there is no document to check the export with; pass some, or None for the labels' own texts.")
-    labels, rule = head.label_vectors(space), _rule(model.decision(), space.names)
+    # Sorted, so that the first of equal scores is the first by name.
+    order = sorted(range(len(space)), key=space.names.__getitem__)
+    names = tuple(space.names[column] for column in order)
+    labels, rule = head.label_vectors(space)[order], _rule(model.decision(), names)
     with staged(folder) as scratch:
         with tempfile.TemporaryDirectory(prefix="labelspace-") as place:
             exact = _in_float32(head.encoder, Path(place))
             inputs = write_encoder(exact, scratch, to)
-            wanted = replace(head, encoder=exact).judge(texts, space).scores
+            wanted = replace(head, encoder=exact).judge(texts, space).scores[:, order]
         save_file({VECTORS: np.ascontiguousarray(labels)}, scratch / LABELS)
         prompt = head.encoder.prompts["text"]
         found = cosines(ExportedEncoder(scratch, to).encode([prompt + text for text in texts]), labels)
-        differ = model.decision().answers(space.names, wanted).names != _answers(rule, space.names, found)
+        differ = model.decision().answers(names, wanted).names != _answers(rule, names, found)
         done = Exported(
             path=folder,
             to=to,
@@ -161,7 +165,7 @@ def export(model: Classifier, folder: str | Path, *, to: str = "onnx", documents
                 "dimension": labels.shape[1],
             },
             "tokenizer": {"file": TOKENIZER, "prompt": prompt, "max_tokens": exact.max_tokens},
-            "labels": {"file": LABELS, "tensor": VECTORS, "names": list(space.names)},
+            "labels": {"file": LABELS, "tensor": VECTORS, "names": list(names)},
             "decision": rule,
             "check": {key: value for key, value in asdict(done).items() if key != "path"},
         }
@@ -174,19 +178,22 @@ def _exportable(model: Any) -> ByAnchors | ByEmbeddings:
     if isinstance(model, Classifier):
         check_is_fitted(model)
     head = getattr(model, "head_", None)
-    if isinstance(head, ByEmbeddings) and not head.compares_own_vectors:
-        head = None
-    if not isinstance(head, (ByAnchors, ByEmbeddings)) or model.reads_ is not Kind.TEXTS:
+    if not isinstance(head, (ByAnchors, ByEmbeddings, ByLogits)):
         raise ConfigError(
-            "only models that compare the encoder's vector of a text with one vector a label are exported: "
-            "ZeroShotClassifier, DescriptionClassifier, and LaConClassifier unless it has pairs, cross-entropy, "
-            f"another head or a projection. Got a {type(model).__name__} instead."
+            "only models that compare a text with one vector a label are exported: ZeroShotClassifier, "
+            f"DescriptionClassifier, LaConClassifier. Got a {type(model).__name__} instead."
         )
-    space = model.label_space_
+    if isinstance(head, ByLogits):
+        raise ConfigError("this model has cross-entropy's logits, and exported files hold cosines; train it without.")
+    space, module = model.label_space_, head.module if isinstance(head, ByEmbeddings) else None
     rules = {
         "long texts in windows": reads_windows(model),
         "texts outside of all labels": isinstance(head, ByAnchors) and bool(space.outside),
         "texts that a label is not": isinstance(head, ByAnchors) and any(label.excludes for label in space.labels),
+        "pairs of texts": model.reads_ is not Kind.TEXTS,
+        "a head that weighs words": module is not None and module.shape.words,
+        "a projection (which config={'projection_head': False} leaves out)": module is not None
+        and module.shape.projection,
     }
     found = next((rule for rule, has in rules.items() if has), None)
     if found is not None:
@@ -216,8 +223,7 @@ def _answers(rule: dict[str, Any], names: tuple[str, ...], scores: NDArray[np.fl
     below = scores < np.array([-np.inf] * len(names) if rule["lowest"] is None else rule["lowest"], dtype=np.float64)
     if rule["several"]:
         return joined_names(names, ~below)
-    by_name = np.argsort(np.array(names, dtype=object), kind="stable")
-    likeliest = by_name[scores[:, by_name].argmax(axis=1)]
+    likeliest = scores.argmax(axis=1)
     found = np.array(names, dtype=object)[likeliest]
     found[below[np.arange(len(scores)), likeliest]] = None
     return found

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from labelspace.corpus import Documents, Kind, as_targets, as_texts_or_pairs
 from labelspace.corpus.given import kind_of_input
-from labelspace.corpus.in_memory import document_values
+from labelspace.corpus.in_memory import document_values, is_table
 from labelspace.corpus.policy import is_missing
 from labelspace.corpus.targets import UNLABELLED, composed, is_unlabelled
 from labelspace.corpus.wording import shown
@@ -83,6 +83,7 @@ def look_at(space: LabelSpace | None, X: Any, y: Any) -> Given:
         InputError: documents or labels are invalid.
     """
     if y is None:
+        _warn_of_unread_labels(X)
         # A stream or a file may be long, so it is left unread; only a sample of it is held later.
         return Given(as_texts_or_pairs(X) if kind_of_input(X) is Kind.PAIRS else X, None)
     if X is None:
@@ -113,6 +114,19 @@ def look_at(space: LabelSpace | None, X: Any, y: Any) -> Given:
             unlabelled=len(documents) - len(rows),
         ),
     )
+
+
+def _warn_of_unread_labels(X: Any) -> None:
+    """Warn if a table has a column of labels, and y is None: then the column is not read."""
+    table: Any = X if is_table(X) else None
+    columns = () if table is None else getattr(table, "column_names", None) or table.columns
+    found = next((name for name in ("label", "labels") if name in columns), None)
+    if found is not None:
+        warnings.warn(
+            f"X has a column {found!r}, which is not read as labels; to learn from it, pass y=X[{found!r}].",
+            LabelSpaceWarning,
+            stacklevel=4,
+        )
 
 
 def _says_something(space: LabelSpace, *, pairs: bool) -> bool:

@@ -229,7 +229,9 @@ def fit_command(
     if limit is not None and unlabelled is not None:
         _set_limit(model, list(unlabelled.texts), limit)
     out = still_free(out, CLASSIFIER, overwrite=overwrite or resume)
-    return _save(model, method, labels, out, checkpoint, as_json=as_json)
+    columns = {"--text-column": text_column, "--pair-column": pair_column}
+    given = [word for option, name in columns.items() if name not in (None, "text") for word in (option, name)]
+    return _save(model, method, labels, out, checkpoint, given, as_json=as_json)
 
 
 def _print_settings(context: typer.Context, method: str, *, as_json: bool) -> None:
@@ -315,7 +317,9 @@ def _train(model: Any, rows: tuple[Any, ...], checkpoint: Path | None, tensorboa
         model.set_params(verbose=False, callbacks=())
 
 
-def _save(model: Any, method: str, labels: Path, out: Path, checkpoint: Path | None, *, as_json: bool) -> int:
+def _save(
+    model: Any, method: str, labels: Path, out: Path, checkpoint: Path | None, columns: list[str], *, as_json: bool
+) -> int:
     """Save the model, and print a summary and the next step."""
     result: Any = getattr(model, "fit_result_", None)
     curve: Any = getattr(result, "curve", None)
@@ -336,7 +340,7 @@ def _save(model: Any, method: str, labels: Path, out: Path, checkpoint: Path | N
         limit = [("none of these", str(model.none_))] if model.none_ is not None else []
         print_pairs([*summary_of(result), *cuts_of(getattr(model, "cuts_", None)), *limit, ("saved", str(out))])
         if not interrupted:
-            note(f"next: labelspace predict {shlex.quote(str(out))} documents.csv predicted.csv")
+            note(f"next: labelspace {shlex.join(['predict', str(out), 'documents.csv', 'predicted.csv', *columns])}")
     if not interrupted:
         return 0
     # Held-out rows choose the epoch in LaCon only.

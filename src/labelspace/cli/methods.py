@@ -167,9 +167,9 @@ def check_options(context: typer.Context, method: str, own: Mapping[str, Any], *
     for name, methods in goes_with.items():
         if is_given(context, name) and method not in methods:
             implied = "" if is_given(context, "method") or method != "consensus" else ", which --pool means"
-            raise ConfigError(
-                f"{flag(name)} does nothing with --method {method}{implied}; it is for {' and '.join(methods)}."
-            )
+            *most, last = methods
+            listed = f"{', '.join(most)} and {last}" if most else last
+            raise ConfigError(f"{flag(name)} does nothing with --method {method}{implied}; it is for {listed}.")
     if method == "lacon" and is_given(context, "pool"):
         if not is_given(context, "none"):
             raise ConfigError(

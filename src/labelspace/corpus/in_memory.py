@@ -15,7 +15,7 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from labelspace.corpus.class_labels import class_names
+from labelspace.corpus.class_labels import class_labels, named
 from labelspace.corpus.wording import missing_column, one_line
 from labelspace.errors import ColumnError, InputError
 
@@ -43,8 +43,6 @@ def document_values(X: object, *, text_column: str | None, what: str) -> Iterabl
         return _table_column(X, text_column, what)
     if isinstance(X, np.ndarray):
         return _array_values(X, what)
-    if kind == "datasets.Column":
-        return _named_values(X)
     for method in ("to_list", "to_pylist"):  # pandas and polars Series; Arrow arrays
         if hasattr(X, method):
             return getattr(X, method)()
@@ -54,11 +52,11 @@ def document_values(X: object, *, text_column: str | None, what: str) -> Iterabl
             f"{what} must be documents in some order: a list, an array, a column or a table. "
             f"Got a {type(X).__name__} instead."
         )
-    return X
+    return named(X, getattr(X, "features", None)) if kind == "datasets.Column" else X
 
 
 def as_arrow_table(X: Any, what: str = "the table") -> pa.Table:
-    """Return a table in memory as an Arrow table without metadata, copying only where necessary.
+    """Return a table in memory as an Arrow table of `plain_schema`, copying only where necessary.
 
     Raises:
         InputError: `X` is not a table, or one of its columns mixes types.
@@ -94,12 +92,6 @@ def as_arrow_table(X: Any, what: str = "the table") -> pa.Table:
     return table
 
 
-def names_in_memory(X: Any) -> dict[str, list[str]]:
-    """Return the names of labels that a table in memory has as numbers, by column; see `class_names`."""
-    schema = X.features.arrow_schema if kind_of(X) == "datasets.Dataset" else getattr(X, "schema", None)
-    return class_names(schema) if isinstance(schema, pa.Schema) else {}
-
-
 def _check_unique(names: list[str], what: str) -> None:
     for name in names:
         if names.count(name) > 1:
@@ -112,8 +104,7 @@ class MemorySource:
 
     name = "the table"
 
-    def __init__(self, table: pa.Table, class_names: Mapping[str, list[str]]) -> None:
-        self.class_names = class_names
+    def __init__(self, table: pa.Table) -> None:
         self.schema, self.rows, self.bytes_total = table.schema, table.num_rows, table.nbytes
         self._table, self._done = table, 0
 
@@ -149,9 +140,10 @@ def _copied(rows: pa.Table) -> pa.Table:
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """Drop metadata left by other libraries, and string views, which few writers support."""
+    """Drop metadata left by other libraries, but for names of labels; and string views, which few writers support."""
     views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
-    return pa.schema([pa.field(field.name, views.get(field.type, field.type), field.nullable) for field in schema])
+    fields = [pa.field(field.name, views.get(field.type, field.type), field.nullable) for field in schema]
+    return pa.schema(fields, class_labels(schema))
 
 
 def is_table(X: object) -> bool:
@@ -200,15 +192,6 @@ def _table_column(X: Any, text_column: str | None, what: str) -> Iterable[object
     if not kind_of(X).endswith(".DataFrame"):
         return as_arrow_table(X, what).column(column).to_pylist()
     return X[X.columns[[str(name) for name in X.columns].index(column)]].to_list()
-
-
-def _named_values(X: Any) -> Iterable[object]:
-    """Return the values of a column of a data set; the numbers of a ClassLabel as the names they stand for."""
-    names = getattr(X.features, "names", None)
-    if names is None:
-        return X
-    numbered: dict[object, object] = dict(enumerate(names))
-    return [numbered.get(value, value) for value in X]
 
 
 def _array_values(X: np.ndarray, what: str) -> list[object]:

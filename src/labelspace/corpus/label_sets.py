@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelspace.checks import did_you_mean
-from labelspace.corpus.in_memory import document_values
+from labelspace.corpus.in_memory import as_arrow_table, document_values, is_table, kind_of
 from labelspace.corpus.readers import DocumentTable
 from labelspace.corpus.targets import is_unlabelled
 from labelspace.errors import InputError
@@ -46,11 +46,12 @@ def as_label_sets(y: Any, names: Sequence[str], *, n_documents: int, separator: 
         >>> found.truth.astype(int).tolist(), found.known.tolist()
         ([[1, 1], [1, 0], [0, 0], [0, 0]], [True, True, True, False])
     """
-    if isinstance(y, (str, bytes)) or not isinstance(y, Iterable):
+    if isinstance(y, (str, bytes)) or not (isinstance(y, Iterable) or is_table(y)):
         raise InputError(f"{what} must hold a set of labels for each document. Got {type(y).__name__} instead.")
-    matrix = _as_matrix(y)
+    if kind_of(y) == "datasets.Column":
+        y = list(document_values(y, text_column=None, what=what))
+    matrix, columns = _as_matrix(y, what)
     if matrix is not None:
-        columns = [str(name) for name in getattr(y, "columns", ())]
         if columns != sorted(names) and not set(columns).isdisjoint(names):
             raise InputError(
                 f"{what} is a table whose columns are not the sorted label names. Got {', '.join(columns[:20])}; take "
@@ -83,16 +84,19 @@ def as_label_sets(y: Any, names: Sequence[str], *, n_documents: int, separator: 
     return LabelSets(truth, known)
 
 
-def _as_matrix(y: Any) -> NDArray[Any] | None:
-    """Return y as an array if it is an indicator matrix, else None."""
+def _as_matrix(y: Any, what: str) -> tuple[NDArray[Any] | None, list[str]]:
+    """Return y as an array if it is an indicator matrix, else None; and the names of its columns, if it has any."""
+    if is_table(y):
+        table = as_arrow_table(y, what)
+        return np.column_stack([column.to_numpy() for column in table.columns]), table.column_names
     if hasattr(y, "toarray"):
-        return y.toarray()
+        return y.toarray(), []
     if len(getattr(y, "shape", ())) == 2:
-        return np.asarray(y)
+        return np.asarray(y), []
     if isinstance(y, (list, tuple)) and y and all(_numbers(row) for row in y):
         lengths = {len(row) for row in y}
-        return np.array(y) if len(lengths) == 1 else None
-    return None
+        return np.array(y) if len(lengths) == 1 else None, []
+    return None, []
 
 
 def _numbers(row: Any) -> bool:
@@ -141,6 +145,10 @@ def check_label_sets(table: DocumentTable, names: Sequence[str], separator: str)
     for batch in table.batches():
         for value in sets_of_column(batch.column(table.label_column).to_pylist()):
             where = f"{table.place(rows)}: column {table.label_column!r}"
+            if _numbers(value):
+                raise InputError(
+                    f"{where} holds numbers; write the names of labels, joined by {separator!r} or in a list."
+                )
             try:
                 as_label_sets([value], names, n_documents=1, separator=separator, what=where)
             except InputError as error:

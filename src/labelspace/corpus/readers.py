@@ -18,9 +18,10 @@ from typing import Any, final
 import pyarrow as pa
 
 from labelspace.checks import check_number
-from labelspace.corpus.class_labels import with_names
+from labelspace.corpus.class_labels import class_names, with_names
 from labelspace.corpus.dialects import AUTO, check_dialect
 from labelspace.corpus.documents import Documents, Kind
+from labelspace.corpus.in_memory import plain_schema
 from labelspace.corpus.policy import DocumentPolicy
 from labelspace.corpus.row_sources import FileSource, Source, StreamSource, opened
 from labelspace.corpus.stores import Place
@@ -48,11 +49,13 @@ class DocumentTable:
         self.text_column, self.pair_column = text_column, pair_column
         self.id_column, self.label_column = id_column, label_column
         self.batch_rows = batch_rows
-        self._class_names = source.class_names.get(label_column or "")
         self.schema: pa.Schema = source.schema
+        self._class_names = class_names(self.schema).get(label_column or "")
         if label_column is not None and self._class_names is not None:
             column = self.schema.names.index(label_column)
-            self.schema = self.schema.set(column, pa.field(label_column, pa.string()))
+            several = pa.types.is_nested(self.schema.field(column).type)
+            kind = pa.list_(pa.string()) if several else pa.string()
+            self.schema = plain_schema(self.schema.set(column, pa.field(label_column, kind)))
         self.columns: list[str] = source.schema.names
         self.rows: int | None = source.rows  # None if only reading would tell: CSV, JSONL
         self.bytes_total: int = source.bytes_total

@@ -5,7 +5,6 @@
 `readers` makes batches of the pieces. Every source has these:
 
 schema, rows                 its columns; its number of rows, None if only reading would tell
-class_names                  names of the labels that a column has as numbers, by column
 bytes_total, bytes_read()    for a progress bar
 place(row)                   name of a row, counted from 0, for a message
 fingerprint()                values that identify it, as plain JSON values
@@ -34,7 +33,7 @@ from labelspace.corpus.files_to_rows import (
     parquet_pieces,
     readable,
 )
-from labelspace.corpus.in_memory import MemorySource, as_arrow_table, kind_of, names_in_memory, plain_schema
+from labelspace.corpus.in_memory import MemorySource, as_arrow_table, kind_of, plain_schema
 from labelspace.corpus.spreadsheets import excel_pieces, excel_schema
 from labelspace.corpus.stores import Place, StoredFile, arrow_source, is_address, stored_files
 from labelspace.corpus.wording import listed, one_line
@@ -58,7 +57,7 @@ def opened(source: object, wanted: list[str], asked: tuple[str, str]) -> "Source
         return FileSource(paths, wanted, asked)
     if kind_of(source) == STREAM:
         return StreamSource(source)
-    return MemorySource(as_arrow_table(source), names_in_memory(source))
+    return MemorySource(as_arrow_table(source))
 
 
 @final
@@ -73,7 +72,10 @@ class StreamSource:
         first = next(iter(self._stream.iter(batch_size=100)), None)
         if first is None:
             raise InputError("the stream has no rows; give one that has some.")
-        self.schema, self.class_names = plain_schema(first.schema), class_names(first.schema)
+        # The metadata of a batch may be older than the features, or lack.
+        features = stream.features
+        said = first.schema.metadata if features is None else features.arrow_schema.metadata
+        self.schema = plain_schema(first.schema.with_metadata(said))
 
     def bytes_read(self) -> int:
         return 0
@@ -117,14 +119,12 @@ class FileSource:
         self.bytes_total, self._read = sum(self._sizes), 0
         self._begins: list[tuple[int, Place]] = []
         self.rows: int | None = None
-        self._named: dict[Place, dict[str, list[str]]] = {}
         self._dialects: dict[Place, Dialect] = {}
         if self._kind in ("csv", "tsv"):
             for path in paths:
                 with readable(path):
                     self._dialects[path] = dialect_of(path, *asked, wanted)
         self.schema = jsonl_schema(paths, wanted) if self._kind == "jsonl" else self._common_schema()
-        self.class_names = self._named.get(paths[0], {})
 
         for dialect in self._dialects.values():
             if dialect.told:
@@ -203,7 +203,7 @@ class FileSource:
                     f"{path}: files read together must have the same columns. It has {listed(schema)}; "
                     f"{self._paths[0]} has {listed(schemas[0])}."
                 )
-            if self._named.get(path) != self._named.get(self._paths[0]):
+            if class_names(schema) != class_names(schemas[0]):
                 raise InputError(
                     f"{path}: files read together must give the numbers of labels the same names; {self._paths[0]} has "
                     "other ones. Read them one by one."
@@ -218,7 +218,6 @@ class FileSource:
                 return csv_schema(path, self._dialects[path])
             with pq.ParquetFile(arrow_source(path)) as file:
                 self.rows = (self.rows or 0) + file.metadata.num_rows
-                self._named[path] = class_names(file.schema_arrow)
                 return plain_schema(file.schema_arrow)
 
 
