@@ -3,9 +3,12 @@
 import json
 from typing import Any
 
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.sparse import csr_matrix
 
 from labelspace import LabelSpace, LaConClassifier, ZeroShotClassifier
 from labelspace.classify import predict_file
@@ -88,11 +91,16 @@ def test_a_number_without_a_name_is_refused_with_its_row(tmp_path, number):
         read.check_labels(NAMES)
 
 
-def test_files_that_name_the_numbers_otherwise_are_not_read_together(tmp_path):
+@pytest.mark.parametrize("other", [metadata(NAMES[::-1]), {}], ids=["others", "none"])
+def test_files_that_name_the_numbers_otherwise_keep_the_numbers(tmp_path, other):
     pq.write_table(table([0, 1, 0]), tmp_path / "a.parquet")
-    pq.write_table(table([0, 1, 0], metadata(NAMES[::-1])), tmp_path / "b.parquet")
-    with pytest.raises(InputError, match=r"b.parquet: files read together must give the numbers of labels the same na"):
-        open_table(tmp_path / "*.parquet", label_column="label")
+    pq.write_table(table([0, 1, 0], other), tmp_path / "b.parquet")
+    read = open_table(tmp_path / "*.parquet", label_column="label")
+    assert [batch.column("label").to_pylist() for batch in read.batches()] == [[0, 1, 0] * 2]
+    with pytest.raises(
+        InputError, match=r"a.parquet: row 1: column 'label' is 0 of type int; pass label names, and None"
+    ):
+        read.check_labels(NAMES)
 
 
 LISTS = [
@@ -113,6 +121,9 @@ def test_lists_of_numbers_have_names_too(feature, tmp_path):
         assert [batch.column("label").to_pylist() for batch in read.batches()] == [[NAMES, [], None]]
         assert read.schema.field("label").type == pa.list_(pa.string())
         assert check_label_sets(read, NAMES, "|") == 3
+    fixed = given.slice(0, 1).cast(pa.schema([("text", pa.string()), ("label", pa.list_(pa.int64(), 2))]))
+    fixed = fixed.replace_schema_metadata(said)
+    assert open_table(fixed, label_column="label").schema.field("label").type == pa.list_(pa.string())
     odd = given.set_column(1, "label", pa.array([[0], [2], []], pa.list_(pa.int64())))
     with pytest.raises(InputError, match=r"row 2: column 'label' is \[2\], and the metadata names 0 to 1"):
         list(open_table(odd, label_column="label").batches())
@@ -173,8 +184,11 @@ def test_streams_say_it_by_their_features():
     )
     for source in (stream, stream.filter(lambda row: True), stream.map(lambda row: row, features=features), made):
         assert labels(source) == ["sports", "money", None]
-    renamed = stream.cast_column("label", datasets.ClassLabel(names=["a", "b"]))
-    assert labels(renamed) == ["a", "b", None]
+    cast = stream.cast_column("label", datasets.ClassLabel(names=["a", "b"]))
+    assert labels(cast) == ["a", "b", None]
+    # A map may have made other numbers, so that nothing names these.
+    unknown = open_table(cast.with_format("arrow").map(lambda rows: rows, batched=True), label_column="label")
+    assert [batch.column("label").to_pylist() for batch in unknown.batches()] == [[0, 1, -1]]
 
 
 def test_columns_of_a_data_set_are_sets_of_labels():
@@ -192,6 +206,17 @@ def test_columns_of_a_data_set_are_sets_of_labels():
         as_label_sets(wide.select_columns(NAMES), NAMES, n_documents=3, separator="|")
 
 
+def test_frames_of_indicators_are_read_as_numpy_reads_them():
+    sparse = pd.DataFrame.sparse.from_spmatrix(csr_matrix([[1, 1], [0, 1]]), columns=sorted(NAMES))
+    mixed = pd.DataFrame({"money": [True, 0], "sports": [1, 1]}, dtype=object)
+    for given in (sparse, mixed):
+        found = as_label_sets(given, sorted(NAMES), n_documents=2, separator="|")
+        assert found.truth.tolist() == [[True, True], [False, True]]
+    for empty in (pd.DataFrame(), pl.DataFrame(), pa.table({})):
+        with pytest.raises(InputError, match="must have a row for each of the 2 documents"):
+            as_label_sets(empty, NAMES, n_documents=2, separator="|")
+
+
 @pytest.mark.parametrize("kind", ["arrow", "pandas"])
 def test_labels_that_are_left_in_the_table_are_told(kind, tiny_encoder_folder):
     given: Any = pa.table({"text": TEXTS, "label": ["sports", "money", "money"]})
@@ -204,3 +229,9 @@ def test_labels_that_are_left_in_the_table_are_told(kind, tiny_encoder_folder):
         clf.fit(given)
     assert told[0].filename == __file__
     assert clf.fit_result_.labelled == 0
+
+
+def test_a_column_label_that_holds_the_documents_is_no_column_of_labels(tiny_encoder_folder):
+    labels = {"sports": {"descriptions": ["a match"]}, "money": {"descriptions": ["a bank"]}}
+    clf = LaConClassifier({"labels": labels}, tiny_encoder_folder, description_steps=1)
+    clf.fit(pd.DataFrame({"label": TEXTS, "column_names": [1, 2, 3]}))

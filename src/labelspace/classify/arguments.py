@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from labelspace.checks import check_keys
 from labelspace.corpus import as_targets
+from labelspace.corpus.in_memory import kind_of
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
 from labelspace.labels import Label, LabelSpace
 from labelspace.labels.label import described
@@ -56,7 +57,7 @@ def as_label_space(labels: Any) -> LabelSpace:
             return LabelSpace.from_names(entries)
         odd = next(entry for entry in entries if not isinstance(entry, str))
         came = f"a {came} that holds {described(odd)}"
-    came += " instead; pass its names" if hasattr(labels, "names") else " instead"
+    came += " instead; pass its names" if kind_of(labels) == "datasets.ClassLabel" else " instead"
     raise ConfigError(
         f"labels must be a LabelSpace, a label file, a dictionary like one, or a list of names. Got {came}."
     )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from labelspace.corpus import Documents, Kind, as_targets, as_texts_or_pairs
 from labelspace.corpus.given import kind_of_input
-from labelspace.corpus.in_memory import document_values, is_table
+from labelspace.corpus.in_memory import document_values, is_table, kind_of
 from labelspace.corpus.policy import is_missing
 from labelspace.corpus.targets import UNLABELLED, composed, is_unlabelled
 from labelspace.corpus.wording import shown
@@ -118,10 +118,11 @@ def look_at(space: LabelSpace | None, X: Any, y: Any) -> Given:
 
 def _warn_of_unread_labels(X: Any) -> None:
     """Warn if a table has a column of labels, and y is None: then the column is not read."""
-    table: Any = X if is_table(X) else None
-    columns = () if table is None else getattr(table, "column_names", None) or table.columns
+    columns: list[str] = []
+    if is_table(X):
+        columns = list(X.columns if kind_of(X).endswith(".DataFrame") else X.column_names)
     found = next((name for name in ("label", "labels") if name in columns), None)
-    if found is not None:
+    if found is not None and "text" in columns:
         warnings.warn(
             f"X has a column {found!r}, which is not read as labels; to learn from it, pass y=X[{found!r}].",
             LabelSpaceWarning,

@@ -229,8 +229,8 @@ def fit_command(
     if limit is not None and unlabelled is not None:
         _set_limit(model, list(unlabelled.texts), limit)
     out = still_free(out, CLASSIFIER, overwrite=overwrite or resume)
-    columns = {"--text-column": text_column, "--pair-column": pair_column}
-    given = [word for option, name in columns.items() if name not in (None, "text") for word in (option, name)]
+    given = [] if text_column == "text" else ["--text-column", text_column]
+    given += [] if pair_column is None else ["--pair-column", pair_column]
     return _save(model, method, labels, out, checkpoint, given, as_json=as_json)
 
 

@@ -25,8 +25,7 @@ def class_labels(schema: pa.Schema) -> dict[bytes, bytes] | None:
         >>> class_labels(pa.schema([("text", pa.string()), ("label", pa.int64())], metadata))[b"huggingface"]
         b'{"info": {"features": {"label": {"names": ["sports", "money"], "_type": "ClassLabel"}}}}'
     """
-    features = _features(schema)
-    kept = {name: features[name] for name in class_names(schema)}
+    kept = _features(schema)
     return {_KEY: json.dumps({"info": {"features": kept}}).encode()} if kept else None
 
 
@@ -39,9 +38,7 @@ def class_names(schema: pa.Schema) -> dict[str, list[str]]:
         >>> class_names(pa.schema([("label", pa.int64())], metadata))
         {'label': ['sports', 'money']}
     """
-    numbered = {field.name for field in schema if _holds_numbers(field.type)}
-    found = {name: _names(feature) for name, feature in _features(schema).items() if name in numbered}
-    return {name: names for name, names in found.items() if names is not None}
+    return {name: names for name, feature in _features(schema).items() if (names := _names(feature))}
 
 
 def named(values: Iterable[Any], feature: Any) -> Iterable[Any]:
@@ -102,11 +99,14 @@ def _by_name(value: Any, names: list[str]) -> Any:
 
 
 def _features(schema: pa.Schema) -> dict[str, Any]:
+    """Return what the metadata says of the columns of numbers that it has names for."""
     try:
         features = json.loads((schema.metadata or {}).get(_KEY, b"{}"))["info"]["features"]
     except (ValueError, KeyError, TypeError):
         return {}
-    return features if isinstance(features, dict) else {}
+    numbered = {field.name for field in schema if _holds_numbers(field.type)}
+    known = features if isinstance(features, dict) else {}
+    return {name: feature for name, feature in known.items() if name in numbered and _names(feature)}
 
 
 def _names(feature: Any) -> list[str] | None:
@@ -121,6 +121,6 @@ def _names(feature: Any) -> list[str] | None:
 
 
 def _holds_numbers(kind: pa.DataType) -> bool:
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         kind = kind.value_type
     return pa.types.is_integer(kind)

@@ -86,13 +86,14 @@ def as_label_sets(y: Any, names: Sequence[str], *, n_documents: int, separator: 
 
 def _as_matrix(y: Any, what: str) -> tuple[NDArray[Any] | None, list[str]]:
     """Return y as an array if it is an indicator matrix, else None; and the names of its columns, if it has any."""
-    if is_table(y):
+    if is_table(y) and not kind_of(y).endswith(".DataFrame"):
         table = as_arrow_table(y, what)
-        return np.column_stack([column.to_numpy() for column in table.columns]), table.column_names
+        found = [column.to_numpy() for column in table.columns]
+        return np.column_stack(found) if found else np.empty((len(table), 0)), table.column_names
     if hasattr(y, "toarray"):
         return y.toarray(), []
     if len(getattr(y, "shape", ())) == 2:
-        return np.asarray(y), []
+        return np.asarray(y), [str(name) for name in getattr(y, "columns", ())]
     if isinstance(y, (list, tuple)) and y and all(_numbers(row) for row in y):
         lengths = {len(row) for row in y}
         return np.array(y) if len(lengths) == 1 else None, []

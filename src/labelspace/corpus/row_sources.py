@@ -55,9 +55,7 @@ def opened(source: object, wanted: list[str], asked: tuple[str, str]) -> "Source
     paths = _paths(source)
     if paths is not None:
         return FileSource(paths, wanted, asked)
-    if kind_of(source) == STREAM:
-        return StreamSource(source)
-    return MemorySource(as_arrow_table(source))
+    return StreamSource(source) if kind_of(source) == STREAM else MemorySource(as_arrow_table(source))
 
 
 @final
@@ -72,9 +70,8 @@ class StreamSource:
         first = next(iter(self._stream.iter(batch_size=100)), None)
         if first is None:
             raise InputError("the stream has no rows; give one that has some.")
-        # The metadata of a batch may be older than the features, or lack.
-        features = stream.features
-        said = first.schema.metadata if features is None else features.arrow_schema.metadata
+        # The metadata of a batch may be older than the features, or be missing.
+        said = None if stream.features is None else stream.features.arrow_schema.metadata
         self.schema = plain_schema(first.schema.with_metadata(said))
 
     def bytes_read(self) -> int:
@@ -203,11 +200,8 @@ class FileSource:
                     f"{path}: files read together must have the same columns. It has {listed(schema)}; "
                     f"{self._paths[0]} has {listed(schemas[0])}."
                 )
-            if class_names(schema) != class_names(schemas[0]):
-                raise InputError(
-                    f"{path}: files read together must give the numbers of labels the same names; {self._paths[0]} has "
-                    "other ones. Read them one by one."
-                )
+        if any(class_names(schema) != class_names(schemas[0]) for schema in schemas):
+            return schemas[0].remove_metadata()  # a number may mean another label in each file
         return schemas[0]
 
     def _file_schema(self, path: Place) -> pa.Schema:
