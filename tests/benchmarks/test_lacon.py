@@ -200,7 +200,6 @@ def test_the_small_run_makes_each_result_once_and_its_tables(lacon, store, data,
         "lacon-tests",
         "lacon-setfit",
         "lacon-setfit-default",
-        "lacon-tuned",
     }  # not in a small run, or not with all methods
     assert {name for name, table in tables.items() if table == "(not run yet)"} == missing
     assert "LaCon-fusion" in tables["lacon-main"]
