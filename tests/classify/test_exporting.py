@@ -179,10 +179,11 @@ def test_of_equal_labels_the_first_by_name_is_the_first_of_the_files(tiny_encode
     labels = {"zebra": ["A team wins."], "money": ["The market falls."], "apple": ["A team wins."]}
     clf = ZeroShotClassifier({"labels": labels}, Encoder(tiny_encoder_folder, dtype="float32")).fit()
     assert export(clf, tmp_path / "out", documents=TEXTS).differ == 0
-    found = read_by_another(tmp_path / "out", TEXTS)[0]
-    assert found == clf.predict(TEXTS).tolist()
-    assert "apple" in found
-    assert "zebra" not in found
+    facts = json.loads((tmp_path / "out" / "labelspace.json").read_text(encoding="utf-8"))
+    assert facts["labels"]["names"] == ["apple", "money", "zebra"]
+    assert "apple" in clf.predict(TEXTS)
+    vectors = load_file(tmp_path / "out" / facts["labels"]["file"])[facts["labels"]["tensor"]]
+    np.testing.assert_array_equal(vectors, clf.head_.label_vectors(clf.label_space_)[[2, 1, 0]])
 
 
 @pytest.mark.slow
