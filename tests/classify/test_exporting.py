@@ -48,6 +48,11 @@ RUNTIMES = [
     for to, package in (("onnx", "onnxruntime"), ("openvino", "openvino"))
 ]
 
+# Not `importorskip`: imported as usual, it reports to its makers.
+needs_onnxruntime = pytest.mark.skipif(
+    importlib.util.find_spec("onnxruntime") is None, reason="onnxruntime is not installed"
+)
+
 
 def zero_shot(folder: Path, **options: Any) -> ZeroShotClassifier:
     encoder = Encoder(folder, dtype="float32", text_prompt="news: ")
@@ -122,8 +127,8 @@ def test_an_export_that_computes_something_else_is_refused_and_the_older_one_sta
 
 
 @pytest.mark.slow
+@needs_onnxruntime
 def test_answers_that_differ_are_counted_against_float32(tiny_encoder_folder, tmp_path, monkeypatch):
-    pytest.importorskip("onnxruntime")
     clf = zero_shot(tiny_encoder_folder)
     scores = clf.answers(TEXTS).score
     # A threshold beside one score and a graph that is 0.0002 off: this answer changes, and the export is no worse.
@@ -136,15 +141,15 @@ def test_answers_that_differ_are_counted_against_float32(tiny_encoder_folder, tm
 
 
 @pytest.mark.slow
+@needs_onnxruntime
 def test_a_model_in_bfloat16_is_exported_in_float32(tiny_encoder_folder, tmp_path):
-    pytest.importorskip("onnxruntime")
     clf = ZeroShotClassifier({"labels": LABELS}, Encoder(tiny_encoder_folder, dtype="bfloat16")).fit()
     assert export(clf, tmp_path / "out", documents=TEXTS).largest < 1e-5
 
 
 @pytest.mark.slow
+@needs_onnxruntime
 def test_a_lacon_model_without_labelled_rows_is_exported(tiny_encoder_folder, tmp_path):
-    pytest.importorskip("onnxruntime")
     encoder = Encoder(tiny_encoder_folder, dtype="float32")
     clf = LaConClassifier({"labels": LABELS}, encoder, description_steps=2).fit(TEXTS, [None] * len(TEXTS))
     done = export(clf, tmp_path / "out")
@@ -154,8 +159,8 @@ def test_a_lacon_model_without_labelled_rows_is_exported(tiny_encoder_folder, tm
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::labelspace.errors.LabelSpaceWarning")
+@needs_onnxruntime
 def test_what_lacon_learnt_from_rows_is_exported_and_so_is_a_limit_for_none_of_these(tiny_encoder_folder, tmp_path):
-    pytest.importorskip("onnxruntime")
     pool = [f"{text} {row}" for text in TEXTS for row in range(12)]
     encoder = Encoder(tiny_encoder_folder, dtype="float32")
     clf = LaConClassifier({"labels": LABELS}, encoder, description_steps=2, epochs=2)
@@ -174,8 +179,8 @@ def test_what_lacon_learnt_from_rows_is_exported_and_so_is_a_limit_for_none_of_t
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::labelspace.errors.LabelSpaceWarning")
+@needs_onnxruntime
 def test_of_equal_labels_the_first_by_name_is_the_first_of_the_files(tiny_encoder_folder, tmp_path):
-    pytest.importorskip("onnxruntime")
     labels = {"zebra": ["A team wins."], "money": ["The market falls."], "apple": ["A team wins."]}
     clf = ZeroShotClassifier({"labels": labels}, Encoder(tiny_encoder_folder, dtype="float32")).fit()
     assert export(clf, tmp_path / "out", documents=TEXTS).differ == 0
@@ -188,8 +193,8 @@ def test_of_equal_labels_the_first_by_name_is_the_first_of_the_files(tiny_encode
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::labelspace.errors.LabelSpaceWarning")
+@needs_onnxruntime
 def test_the_cut_of_each_label_is_exported_where_a_text_may_have_several(tiny_encoder_folder, tmp_path):
-    pytest.importorskip("onnxruntime")
     pool = [f"{text} {row}" for text in TEXTS for row in range(12)]
     clf = ZeroShotClassifier({"labels": LABELS}, Encoder(tiny_encoder_folder, dtype="float32"), several=True).fit(pool)
     assert export(clf, tmp_path / "out", documents=pool).differ == 0
@@ -282,7 +287,7 @@ def test_importing_openvino_reports_nothing_to_its_makers():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("onnxruntime") is None, reason="onnxruntime is not installed")
+@needs_onnxruntime
 def test_importing_onnx_runtime_reports_nothing_to_its_makers_and_leaves_the_environment(tmp_path):
     code = (
         "import os; before = dict(os.environ); from labelspace.encoders.graph import import_onnxruntime;"

@@ -158,7 +158,7 @@ def test_a_data_set_and_its_column_have_names_too(tiny_encoder_folder):
     for kind in ("numpy", "torch"):
         assert as_targets(given.with_format(kind)["label"], NAMES, n_documents=3) == [0, 1, -1]
     with pytest.raises(
-        InputError, match=r"y\[0\] is 0 of type int; pass label names, for example \[names\[number\] for"
+        InputError, match=r"y\[0\] is 0 of type int; pass label names, for example \[names\[number\] if"
     ):
         as_targets(list(given["label"]), NAMES, n_documents=3)
     with pytest.raises(ConfigError, match="Got ClassLabel instead; pass its names"):

@@ -168,7 +168,7 @@ def _check_names(y: Sequence[object], given: Any) -> None:
         if isinstance(value, numbers.Real) and value != UNLABELLED and not is_missing(value):
             raise InputError(
                 f"y[{row}] is the number {value!r}, and labels is None, so that nothing says what the labels are "
-                "called; pass names in y, for example [names[number] for number in y]."
+                "called; pass names in y, for example [names[number] if number >= 0 else None for number in y]."
             )
         if not isinstance(value, str) and not is_unlabelled(value):
             raise InputError(f"y[{row}] is {shown(value)} of type {type(value).__name__}; pass label names, as text.")

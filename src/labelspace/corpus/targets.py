@@ -83,7 +83,8 @@ def _unknown_label(where: str, value: object, names: Sequence[str]) -> InputErro
     if isinstance(value, str):
         return InputError(f"{where} is {value!r}, which is no label.{did_you_mean(value, names)} Labels: {listed}.")
     numbered = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    example = ", for example [names[number] for number in y]," if numbered and where.startswith("y[") else ""
+    in_python = numbered and where.startswith("y[")
+    example = ", for example [names[number] if number >= 0 else None for number in y]," if in_python else ""
     return InputError(
         f"{where} is {shown(value)} of type {type(value).__name__}; pass label names{example or ','} and None for "
         f"unlabelled. Labels: {listed}."
