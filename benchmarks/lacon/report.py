@@ -280,12 +280,12 @@ def protocol() -> str:
 
 
 def hours() -> str:
-    """Hours of each part, one process on one core each, not corrected for other load."""
+    """Hours of each part, one process on one core each, not corrected for other load; runs on a GPU are left out."""
     rows = []
     parts = ("main", "few", "imbalance", "ablation", "classes", "grid", "tuning", "tuned", "tsne", "curve")
     for part in (*parts, "setfit", "setfit-whole"):
-        seconds = runs_of(part, "seconds").seconds
-        if len(seconds):
+        runs = runs_of(part, "seconds", **{"provenance.hardware.accelerator": None})
+        if len(seconds := runs.seconds):
             rows.append([part, str(len(seconds)), f"{seconds.sum() / 3600:.1f}"])
     return markdown(["part", "results", "core-hours"], rows)
 
