@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from classify.doubt import FEW, FEW_Y, uncertainty
-from labelspace import UncertaintyClassifier, ZeroShotClassifier
+from labelspace import ConsensusClassifier, LaConClassifier, UncertaintyClassifier, ZeroShotClassifier
 from labelspace.classify import most_uncertain as module
 from labelspace.classify import predict_file
 from labelspace.classify.most_uncertain import most_uncertain_file, most_uncertain_rows
@@ -56,7 +56,7 @@ def test_a_model_without_uncertainty_orders_rows_by_entropy(encoders: dict[str, 
 
 
 def test_among_equally_uncertain_rows_the_earlier_are_kept(clf: UncertaintyClassifier, monkeypatch):
-    monkeypatch.setattr(type(clf), "doubt", lambda _, answers, by: np.zeros(len(answers)))
+    monkeypatch.setattr(type(clf), "doubt", lambda _, answers: np.zeros(len(answers)))
     found = most_uncertain_rows(clf, blocks_of(TEXTS[:20], 5), SCHEMA, 8)
     assert found["id"].to_pylist() == list(range(8))
 
@@ -162,11 +162,60 @@ def test_invalid_arguments_are_refused_before_any_work(
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
 
 
-def test_a_model_that_measures_no_uncertainty_is_refused(encoders: dict[str, Encoder], tmp_path: Path):
-    pq.write_table(pa.table({"text": TEXTS}), tmp_path / "in.parquet")
-    plain = ZeroShotClassifier(["sports", "money"], encoders["float32"]).fit()
-    with pytest.raises(ConfigError, match="Got a ZeroShotClassifier"):
-        most_uncertain_file(plain, tmp_path / "in.parquet", tmp_path / "out.parquet", 3)
+def _fitted(kind: str, encoder: Encoder) -> Any:
+    if kind == "zero-shot":
+        return ZeroShotClassifier(["sports", "money", "world"], encoder).fit()
+    if kind == "rows":
+        return LaConClassifier(encoder=encoder, epochs=1).fit(FEW, FEW_Y)
+    views = ["zero-shot:tests/data/tiny-bert", "words"]
+    return ConsensusClassifier(["sports", "money"], views, encoder_options={"dtype": "float32"}).fit(TEXTS)
+
+
+@pytest.mark.parametrize("kind", ["zero-shot", "rows", "consensus"])
+def test_without_a_measure_of_its_own_the_least_probable_answer_is_first(kind: str, encoders: dict[str, Encoder]):
+    model = _fitted(kind, encoders["float32"])
+    texts = [*TEXTS[:20], TEXTS[0], TEXTS[7]]
+    likeliest = model.predict_proba(texts).max(axis=1)
+    wanted = sorted(range(20), key=lambda row: likeliest[row])
+    assert model.most_uncertain(texts).tolist() == wanted
+    assert model.most_uncertain(texts, 3).tolist() == wanted[:3]
+    found = most_uncertain_rows(getattr(model, "model_", model), blocks_of(texts, 7), SCHEMA, 5)
+    assert found["id"].to_pylist() == wanted[:5]
+    assert found.column_names == ["id", "text", *(f"predicted_{what}" for what in ("label", "score", "probability"))]
+
+
+def test_of_several_labels_the_text_nearest_to_a_cut_is_first(encoders: dict[str, Encoder]):
+    model = ZeroShotClassifier(["sports", "money"], encoders["float32"], several=True).fit(TEXTS)
+    away = np.abs(model.decision_function(TEXTS)).min(axis=1)
+    assert model.most_uncertain(TEXTS).tolist() == sorted(range(60), key=lambda row: away[row])
+
+
+def test_the_order_of_the_label_file_changes_no_order(encoders: dict[str, Encoder]):
+    orders = [
+        ZeroShotClassifier(names, encoders["float32"]).fit().most_uncertain(TEXTS).tolist()
+        for names in (["sports", "money", "world"], ["world", "sports", "money"])
+    ]
+    assert orders[0] == orders[1]
+
+
+@pytest.mark.parametrize("kind", ["zero-shot", "uncertainty"])
+def test_of_no_document_none_is_uncertain(kind: str, clf: UncertaintyClassifier, encoders: dict[str, Encoder]):
+    model = clf if kind == "uncertainty" else _fitted(kind, encoders["float32"])
+    assert model.most_uncertain([]).tolist() == []
+    with pytest.raises(ConfigError, match="top must be a whole number at least 1"):
+        model.most_uncertain(TEXTS, 0)
+
+
+def test_pairs_of_texts_are_ordered_too(encoders: dict[str, Encoder], tmp_path: Path):
+    pairs = list(zip(FEW, FEW[1:] + FEW[:1], strict=True))
+    model = LaConClassifier(encoder=encoders["float32"], epochs=1).fit(pairs, FEW_Y)
+    pq.write_table(pa.table({"one": FEW, "two": FEW[1:] + FEW[:1]}), tmp_path / "in.parquet")
+    most_uncertain_file(
+        model, tmp_path / "in.parquet", tmp_path / "out.parquet", 4, text_column="one", pair_column="two"
+    )
+    found = pq.read_table(tmp_path / "out.parquet")
+    wanted = [pairs[row] for row in model.most_uncertain(pairs, 4)]
+    assert list(zip(found["one"].to_pylist(), found["two"].to_pylist(), strict=True)) == wanted
 
 
 def test_a_missing_text_is_named_before_anything_is_encoded(clf: UncertaintyClassifier, tmp_path: Path, monkeypatch):

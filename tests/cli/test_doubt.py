@@ -203,7 +203,7 @@ def test_invalid_shares_and_numbers_are_refused(run, refused, doubting, source, 
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize("args", [["--coverage", "0.5"], ["--risk", "0.1"], ["--most-uncertain", "2"]], ids=str)
+@pytest.mark.parametrize("args", [["--coverage", "0.5"], ["--risk", "0.1"]], ids=str)
 @pytest.mark.parametrize("target", ["-", "out.csv"])
 def test_a_model_that_measures_no_uncertainty_is_refused(
     run, refused, saved, source, tmp_path, monkeypatch, args, target
@@ -213,6 +213,24 @@ def test_a_model_that_measures_no_uncertainty_is_refused(
     line = refused(run("predict", saved, source, target, *args))
     assert f"{args[0]} needs a model that measures uncertainty. Got a DescriptionClassifier instead" in line
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_model_of_descriptions_gives_its_least_probable_answers(run, saved, source, tmp_path):
+    model = load(saved)
+    texts = [TEXTS[place] for place in model.most_uncertain(TEXTS, 3)]
+    sure = model.predict_proba(texts).max(axis=1)
+    rows = [line.split("\t") for line in run("predict", saved, source, "--most-uncertain", 3).stdout.splitlines()]
+    assert [row[1:] for row in rows] == [list(row) for row in zip(model.predict(texts), texts, strict=True)]
+    assert [float(row[0]) for row in rows] == pytest.approx(sure, abs=1e-4)
+    told = [
+        json.loads(line) for line in run("predict", saved, source, "--most-uncertain", 3, "--json").stdout.splitlines()
+    ]
+    assert [list(each) for each in told] == [["probability", "label", "score", "text"]] * 3
+    assert [each["text"] for each in told] == texts
+    done = run("predict", saved, source, tmp_path / "out.csv", "--most-uncertain", 3)
+    assert done.exit_code == 0, done.output
+    with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as lines:
+        assert [row["text"] for row in csv.DictReader(lines)] == texts
 
 
 def test_a_model_without_uncertainty_orders_by_entropy(run, refused, source, tiny_encoder_folder, tmp_path):

@@ -50,6 +50,21 @@ def test_predict_on_a_file_of_pairs_equals_predict_in_python(run, judge, rows, t
     assert [(entry["text"], entry["pair"]) for entry in told] == pairs
 
 
+def test_the_most_uncertain_pairs_are_told_with_both_texts(run, judge, rows, tmp_path):
+    pairs = [pair[:2] for pair in PAIRS]
+    wanted = [pairs[place] for place in load(judge).most_uncertain(pairs, 2)]
+    asked = ("predict", judge, rows, *COLUMNS, "--most-uncertain", 2)
+    assert [tuple(line.split("\t")[2:]) for line in run(*asked).stdout.splitlines()] == wanted
+    told = [json.loads(line) for line in run(*asked, "--json").stdout.splitlines()]
+    assert [(entry["text"], entry["pair"]) for entry in told] == wanted
+    records = [json.loads(line)["fields"] for line in run(*asked, "--argilla").stdout.splitlines()]
+    assert [(fields["text"], fields["text_pair"]) for fields in records] == wanted
+    done = run("predict", judge, rows, tmp_path / "out.csv", *COLUMNS, "--most-uncertain", 2)
+    assert done.exit_code == 0, done.output
+    with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as lines:
+        assert [(row["premise"], row["hypothesis"]) for row in csv.DictReader(lines)] == wanted
+
+
 def test_a_model_of_pairs_is_evaluated_without_baselines(run, judge, rows):
     result = run("evaluate", judge, rows, *COLUMNS, "--json")
     assert result.exit_code == 0, result.output

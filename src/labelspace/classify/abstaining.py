@@ -45,11 +45,8 @@ class AbstainingClassifier(BiEncoderClassifier):
             ConfigError: an argument is out of range, or `by="uncertainty"` for a model fitted with `uncertain=False`.
         """
         check_is_fitted(self)
-        if top is not None:
-            check_number("top", top, least=1, whole=True)
-        by, documents = self.ranking(by), self.read(X)
-        first = np.array(documents.first_of_each(), dtype=np.intp)
-        return first[np.argsort(-self.doubt(self.answers(documents), by)[first], kind="stable")][:top]
+        by = self.ranking(by)
+        return self._most_uncertain(X, top, lambda answers: self.doubt(answers, by))
 
     def doubt(self, answers: Answers, by: str = "auto") -> NDArray[np.float64]:
         """Return the doubt of each document, [text].

@@ -103,6 +103,46 @@ class Answering(ClassifierMixin, BaseEstimator, ABC):
         found, sure = gathered(self.answer_blocks(X), take)
         return found, sure
 
+    def most_uncertain(self, X: Any, top: int | None = None) -> NDArray[np.intp]:
+        """Return document indices, the most uncertain first: the documents to label next.
+
+        The first is the one whose likeliest label is the least probable (least confidence; Lewis and Gale, 1994). Where
+        a text may have several labels, it is the one that has a label nearest to its cut.
+
+        Args:
+            X: documents; of one that is repeated, the first counts.
+            top: maximum number of indices; None: all.
+
+        Returns:
+            [text] indices, or [top].
+
+        Raises:
+            ConfigError: `top` is no whole number from 1 on.
+
+        Example:
+            >>> from labelspace import ZeroShotClassifier
+            >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
+            >>> texts = ["the match", "the vote", "the match"]
+            >>> first = clf.most_uncertain(texts, 1)[0]
+            >>> bool(clf.predict_proba(texts).max(axis=1).argmin() == first)
+            True
+        """
+        return self._most_uncertain(X, top, lambda answers: answers.doubt)
+
+    def _most_uncertain(
+        self, X: Any, top: int | None, doubt: Callable[[Answers], NDArray[np.float64]]
+    ) -> NDArray[np.intp]:
+        check_is_fitted(self)
+        if top is not None:
+            check_number("top", top, least=1, whole=True)
+        rows, doubts = [np.empty(0, dtype=np.intp)], [np.empty(0)]
+        for block in self.answer_blocks(X):
+            _, first = np.unique(block.which, return_index=True)
+            rows.append(block.rows[first])
+            doubts.append(doubt(block.answers))
+        places, found = np.concatenate(rows), np.concatenate(doubts)
+        return places[np.lexsort((places, -found))][:top]
+
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return the score of each document for each label, [text label]; for two labels their difference, [text].
 

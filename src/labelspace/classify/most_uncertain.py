@@ -2,26 +2,25 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import NDArray
 
 from labelspace.checks import check_number
+from labelspace.classify.answers import Answers
 from labelspace.classify.columns import answer_values, as_columns, output_schema
 from labelspace.classify.decision import MeasuresDoubt
+from labelspace.classify.fitted import Fitted, check_fitted
 from labelspace.classify.stream import CHUNK_ROWS, Predicted, estimated_rows, model_fingerprint
 from labelspace.corpus import Documents, ResumableWriter, open_table
 from labelspace.errors import ConfigError, InputError
 from labelspace.progress import progress_bar
 
-if TYPE_CHECKING:
-    from labelspace.classify.bi_encoder import BiEncoderClassifier
-
 
 def most_uncertain_rows(
-    model: "BiEncoderClassifier",
+    model: Fitted,
     blocks: Iterable[tuple[pa.RecordBatch, Documents]],
     schema: pa.Schema,
     top: int,
@@ -31,11 +30,11 @@ def most_uncertain_rows(
 ) -> pa.Table:
     """Return the most uncertain rows with their predictions, the most uncertain first; ties keep the input order.
 
-    Of a repeated document, the first row counts. The order is that of `UncertaintyClassifier.most_uncertain`. Only
-    `top` rows and one block are held in memory.
+    Of a repeated document, the first row counts. The order is that of the model's `most_uncertain`. Only `top` rows and
+    one block are held in memory.
 
     Args:
-        model: a fitted classifier that measures uncertainty.
+        model: a fitted classifier.
         blocks: rows, with their documents.
         schema: columns of the rows.
         top: maximum number of rows.
@@ -43,9 +42,9 @@ def most_uncertain_rows(
         prefix: prefix of the added columns, which are those of `predict_file`.
 
     Raises:
-        ConfigError: the model measures no uncertainty, or `top` is not a whole number from 1 on.
+        ConfigError: `top` is not a whole number from 1 on.
     """
-    measures, by = _check(model, top)
+    _check(model, top)
     schema = output_schema(schema, model, prefix, all_scores)
     kept = schema.empty_table()
     doubt, documents = np.empty(0), list[Any]()
@@ -57,7 +56,7 @@ def most_uncertain_rows(
         rows = [row for row in texts.first_of_each() if texts.rows[row] not in known]
         if not rows:
             continue
-        both = np.concatenate([doubt, measures.doubt(answers, by)[rows]])
+        both = np.concatenate([doubt, _doubt(model, answers)[rows]])
         documents += [texts.rows[row] for row in rows]
         order = np.argsort(-both, kind="stable")[:top]
         kept, doubt = pa.concat_tables([kept, fresh.take(rows)]).take(order), both[order]
@@ -66,12 +65,13 @@ def most_uncertain_rows(
 
 
 def most_uncertain_file(
-    model: "BiEncoderClassifier",
+    model: Fitted,
     source: Any,
     target: str | Path,
     top: int,
     *,
     text_column: str = "text",
+    pair_column: str | None = None,
     overwrite: bool = False,
     all_scores: bool = False,
     prefix: str = "predicted_",
@@ -84,11 +84,12 @@ def most_uncertain_file(
     The file appears in one step, after all rows are read; an interrupted run leaves nothing.
 
     Args:
-        model: a fitted classifier that measures uncertainty.
+        model: a fitted classifier.
         source: as for `predict_file`.
         target: as for `predict_file`.
         top: maximum number of rows.
         text_column: column with the documents.
+        pair_column: column with the second texts, for a model fitted on pairs.
         overwrite: replace the target.
         all_scores: True adds one score column per label.
         prefix: prefix of the added columns.
@@ -100,13 +101,20 @@ def most_uncertain_file(
         The path of the file and its number of rows.
 
     Raises:
-        ConfigError: the model measures no uncertainty, or `top` is not a whole number from 1 on.
+        ConfigError: `top` is not a whole number from 1 on.
         ColumnError: no such column.
         InputError: unreadable input, or the output exists or is the input.
         OutputError: the output cannot be written.
     """
     _check(model, top)
-    table = open_table(source, text_column=text_column, batch_rows=CHUNK_ROWS, delimiter=delimiter, encoding=encoding)
+    table = open_table(
+        source,
+        text_column=text_column,
+        pair_column=pair_column,
+        batch_rows=CHUNK_ROWS,
+        delimiter=delimiter,
+        encoding=encoding,
+    )
     fingerprint = {"input": table.fingerprint(), "model": model_fingerprint(model), "options": {"most uncertain": top}}
     schema = output_schema(table.schema, model, prefix, all_scores)
     out = ResumableWriter(target, schema=schema, fingerprint=fingerprint, overwrite=overwrite)
@@ -154,8 +162,10 @@ def measuring(model: Any, what: str) -> Any:
     )
 
 
-def _check(model: "BiEncoderClassifier", top: int) -> tuple[MeasuresDoubt, str]:
-    check_is_fitted(model)
+def _check(model: Fitted, top: int) -> None:
+    check_fitted(model)
     check_number("top", top, least=1, whole=True)
-    measures = measuring(model, "The order by uncertainty")
-    return measures, measures.ranking()
+
+
+def _doubt(model: Fitted, answers: Answers) -> NDArray[np.float64]:
+    return model.doubt(answers) if isinstance(model, MeasuresDoubt) else answers.doubt

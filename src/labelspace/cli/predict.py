@@ -83,7 +83,7 @@ def predict_command(
         _doubt("Label as many documents as possible with at most this share wrong, at 95 % confidence.", "SHARE"),
     ] = None,
     most_uncertain: Annotated[
-        int | None, _doubt("Return only the N most uncertain documents, to label next.", "N")
+        int | None, typer.Option(metavar="N", help="Return only the N most uncertain documents, to label next.")
     ] = None,
     argilla: Annotated[
         bool, typer.Option("--argilla", help="Print records for Argilla, with the label as a suggestion.")
@@ -97,8 +97,8 @@ def predict_command(
 
     A file gets all columns of IN and predicted_label, predicted_score, predicted_probability, and
     predicted_uncertainty if the model measures it. Stdout gets one line per document: label, score and text,
-    tab-separated, or JSON with --json. With --most-uncertain these are probability, uncertainty, label and text.
-    Several labels of a text are joined by |.
+    tab-separated, or JSON with --json. With --most-uncertain these are probability, uncertainty (if measured), label
+    and text.    Several labels of a text are joined by |.
     """
     hush(quiet)
     _check_doubt(coverage, risk, most_uncertain, resume=resume)
@@ -157,8 +157,6 @@ def predict_command(
 
     check_kind(Kind.TEXTS if pair_column is None else Kind.PAIRS, opened.reads_)
     _set_limit(opened, coverage, risk)
-    if most_uncertain is not None:
-        _measuring(opened, "--most-uncertain")
     if target == STDIN and most_uncertain is not None:
         show = not quiet and source != STDIN
         form: Any = {"all_scores": all_scores, "as_json": as_json, "argilla": argilla}
@@ -172,12 +170,13 @@ def predict_command(
     options: Any = {"text_column": text_column, "overwrite": overwrite, "all_scores": all_scores, "verbose": not quiet}
     options |= {"prefix": prefix, **dialect}
     try:
+        options["pair_column"] = pair_column
         if most_uncertain is not None:
             from labelspace.classify.most_uncertain import most_uncertain_file
 
             done = most_uncertain_file(opened, source, target, most_uncertain, **options)
         else:
-            options |= {"pair_column": pair_column, "resume": resume, "workers": workers, "top": top}
+            options |= {"resume": resume, "workers": workers, "top": top}
             done = predict_file(opened, source, target, **options)
     except KeyboardInterrupt:
         from labelspace.corpus.stores import located
@@ -337,36 +336,39 @@ def _print_most_uncertain(
     import pyarrow as pa
 
     from labelspace.classify.most_uncertain import most_uncertain_rows
+    from labelspace.corpus.documents import Kind
     from labelspace.progress import progress_bar
 
-    schema = pa.schema([("text", pa.string())])
+    several = model.label_space_.several
+    columns = ("text", "pair") if model.reads_ is Kind.PAIRS else ("text",)
+    schema = pa.schema([(column, pa.string()) for column in columns])
     with progress_bar("predicting", verbose=verbose) as report:
 
         def rows() -> "Iterator[tuple[pa.RecordBatch, Documents]]":
             done = 0
             for texts in blocks:
-                yield pa.record_batch([pa.array(texts.rows, pa.string())], schema=schema), texts
+                parts = zip(*texts.rows, strict=True) if len(columns) > 1 else (texts.rows,)
+                yield pa.record_batch([pa.array(part, pa.string()) for part in parts], schema=schema), texts
                 done += len(texts)
                 report(done)
 
         found = most_uncertain_rows(model, rows(), schema, top, all_scores=all_scores)
     for row in found.to_pylist():
-        probability, uncertainty = row["predicted_probability"], row["predicted_uncertainty"]
-        name, text = row["predicted_label"], row["text"]
+        name, parts = row["predicted_label"], [row[column] for column in columns]
+        # A model that measures no uncertainty has no column of it.
+        measures = [what for what in ("probability", "uncertainty") if f"predicted_{what}" in row]
+        told = {what: row[f"predicted_{what}"] for what in measures}
         if argilla:
-            print_json(_record(text, name, probability, several=False), indent=None)
+            text = tuple(parts) if len(parts) > 1 else parts[0]
+            print_json(_record(text, name, told["probability"], several=several), indent=None)
         elif as_json:
-            told = {
-                "probability": probability,
-                "uncertainty": uncertainty,
-                "label": name,
-                "score": row["predicted_score"],
-            }
+            told |= {"label": name, "score": row["predicted_score"]}
             if all_scores:
                 told["scores"] = {label: row[f"predicted_score:{label}"] for label in model.classes_}
-            print_json({**told, "text": text}, indent=None)
+            print_json({**told, **dict(zip(columns, parts, strict=True))}, indent=None)
         else:
-            print(f"{probability:.4f}", f"{uncertainty:.4f}", name or "", " ".join(text.splitlines()), sep="\t")
+            shown = [f"{value:.4f}" for value in told.values()]
+            print(*shown, name or "", *(" ".join(part.splitlines()) for part in parts), sep="\t")
 
 
 def _lines() -> "Iterator[Documents]":
