@@ -84,9 +84,9 @@ class Answers:
 
     @property
     def doubt(self) -> NDArray[np.float64]:
-        """[text] how doubtful an answer is: 1 minus its confidence; where a text may have several labels, how near the
-        nearest score lies to its label's cut, as a negative distance."""
-        return 1 - self.confidence if self.margins is None else -np.abs(self.margins).min(axis=1)
+        """[text] how doubtful an answer is: minus its confidence, or where a text may have several labels, minus the
+        distance of the nearest score to its label's cut."""
+        return -self.confidence if self.margins is None else -np.abs(self.margins).min(axis=1)
 
     def top(self, count: int) -> NDArray[np.intp]:
         """Return the columns of the likeliest labels, [text count], the likeliest first; ties go to the first by name.
