@@ -12,8 +12,8 @@ import pytest
 
 from classify.doubt import FEW, FEW_Y, uncertainty
 from labelspace import ConsensusClassifier, LaConClassifier, UncertaintyClassifier, ZeroShotClassifier
+from labelspace.classify import Answers, predict_file
 from labelspace.classify import most_uncertain as module
-from labelspace.classify import predict_file
 from labelspace.classify.most_uncertain import most_uncertain_file, most_uncertain_rows
 from labelspace.corpus import Documents, Kind
 from labelspace.encoders import Encoder
@@ -155,7 +155,7 @@ def test_invalid_arguments_are_refused_before_any_work(
 ):
     monkeypatch.chdir(tmp_path)
     Path("in.csv").write_text("text\na team\n", encoding="utf-8")
-    monkeypatch.setattr(UncertaintyClassifier, "answers", lambda *_: pytest.fail("work began"))
+    monkeypatch.setattr(UncertaintyClassifier, "answer_blocks", lambda *_: pytest.fail("work began"))
     given = {"target": "out.csv", "top": 2, **options}
     with pytest.raises(error, match=message):
         most_uncertain_file(clf, "in.csv", **given)
@@ -179,7 +179,7 @@ def test_without_a_measure_of_its_own_the_least_probable_answer_is_first(kind: s
     wanted = sorted(range(20), key=lambda row: likeliest[row])
     assert model.most_uncertain(texts).tolist() == wanted
     assert model.most_uncertain(texts, 3).tolist() == wanted[:3]
-    found = most_uncertain_rows(getattr(model, "model_", model), blocks_of(texts, 7), SCHEMA, 5)
+    found = most_uncertain_rows(model, blocks_of(texts, 7), SCHEMA, 5)
     assert found["id"].to_pylist() == wanted[:5]
     assert found.column_names == ["id", "text", *(f"predicted_{what}" for what in ("label", "score", "probability"))]
 
@@ -188,6 +188,36 @@ def test_of_several_labels_the_text_nearest_to_a_cut_is_first(encoders: dict[str
     model = ZeroShotClassifier(["sports", "money"], encoders["float32"], several=True).fit(TEXTS)
     away = np.abs(model.decision_function(TEXTS)).min(axis=1)
     assert model.most_uncertain(TEXTS).tolist() == sorted(range(60), key=lambda row: away[row])
+
+
+def test_texts_as_far_from_a_cut_on_either_side_keep_their_order():
+    def of(margins: list[list[float]]) -> Answers:
+        away, none = np.array(margins), np.empty(0, dtype=np.intp)
+        return Answers(none, away.astype(np.float32), away, None, ("a", "b"), none, margins=away)
+
+    # The difference of two sums of tenths is not quite that of their mirror image.
+    one, other = (0.1 + 0.2) - 0.25, 0.25 - 0.2
+    assert one != other
+    found = of([[one, 0.3], [-other, -0.3], [0.2, -0.01]]).least_confidence
+    assert found[0] == found[1] < found[2] == pytest.approx(-0.01, abs=1e-7)
+
+
+def test_a_limit_for_none_of_these_has_no_part_in_the_order(encoders: dict[str, Encoder]):
+    model = _fitted("zero-shot", encoders["float32"])
+    before = model.most_uncertain(TEXTS).tolist()
+    model.set_coverage(0.5, TEXTS)
+    assert None in model.predict(TEXTS)
+    assert model.most_uncertain(TEXTS).tolist() == before
+
+
+def test_a_model_of_pairs_and_a_table_of_texts_refuse_each_other_even_without_rows(
+    encoders: dict[str, Encoder], tmp_path: Path
+):
+    pq.write_table(pa.table({"text": pa.array([], pa.string())}), tmp_path / "in.parquet")
+    model = LaConClassifier(encoder=encoders["float32"], epochs=1).fit(list(zip(FEW, FEW, strict=True)), FEW_Y)
+    with pytest.raises(InputError, match="fitted on pairs of texts"):
+        most_uncertain_file(model, tmp_path / "in.parquet", tmp_path / "out.parquet", 2)
+    assert not (tmp_path / "out.parquet").exists()
 
 
 def test_the_order_of_the_label_file_changes_no_order(encoders: dict[str, Encoder]):

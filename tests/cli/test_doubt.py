@@ -162,7 +162,7 @@ def test_an_interrupt_writes_nothing(run, doubting, source, tmp_path, monkeypatc
         raise KeyboardInterrupt
 
     before = sorted(tmp_path.rglob("*"))
-    monkeypatch.setattr(UncertaintyClassifier, "answers", interrupted)
+    monkeypatch.setattr(UncertaintyClassifier, "answer_blocks", interrupted)
     result = run("predict", doubting, source, tmp_path / "out.csv", "--most-uncertain", 2)
     assert (result.exit_code, result.stdout) == (130, "")
     assert "nothing was written" in result.stderr

@@ -102,3 +102,21 @@ def test_what_cannot_be_is_refused(run, refused, line, labels, pool, rows, label
     rows.write_text(rows.read_text().replace("sports|money", "sports|monye", 1))
     told = refused(run("evaluate", model, rows))
     assert "rows.csv: row 1: column 'label' holds 'monye', which is no label. Did you mean 'money'?" in told
+
+
+def test_the_texts_with_a_label_nearest_to_its_cut_are_told_first(run, line, pool, tmp_path):
+    assert run(*line, "--pool", pool, "--method", "zero-shot").exit_code == 0
+    model = load(tmp_path / "model")
+    with pool.open(encoding="utf-8", newline="") as rows:
+        texts = [row["text"] for row in csv.DictReader(rows)]
+    wanted = [texts[place] for place in model.most_uncertain(texts, 4)]
+    asked = ("predict", tmp_path / "model", pool, "--most-uncertain", 4)
+    told = [json.loads(row) for row in run(*asked, "--json").stdout.splitlines()]
+    assert [row["text"] for row in told] == wanted
+    answers = model.answers(wanted)
+    assert [row["label"] for row in told] == answers.names.tolist()
+    assert [row["probability"] for row in told] == pytest.approx(answers.confidence)
+    values = [json.loads(row)["suggestions"] for row in run(*asked, "--argilla").stdout.splitlines()]
+    assert [each["label"]["value"] if each else None for each in values] == [
+        name.split("|") if name else None for name in answers.names
+    ]

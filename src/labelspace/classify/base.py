@@ -107,7 +107,8 @@ class Answering(ClassifierMixin, BaseEstimator, ABC):
         """Return document indices, the most uncertain first: the documents to label next.
 
         The first is the one whose likeliest label is the least probable (least confidence; Lewis and Gale, 1994). Where
-        a text may have several labels, it is the one that has a label nearest to its cut.
+        a text may have several labels, it is the one that has a label nearest to its cut. Limits, such as one for "none
+        of these", have no part in it.
 
         Args:
             X: documents; of one that is repeated, the first counts.
@@ -127,7 +128,7 @@ class Answering(ClassifierMixin, BaseEstimator, ABC):
             >>> bool(clf.predict_proba(texts).max(axis=1).argmin() == first)
             True
         """
-        return self._most_uncertain(X, top, lambda answers: answers.doubt)
+        return self._most_uncertain(X, top, lambda answers: answers.least_confidence)
 
     def _most_uncertain(
         self, X: Any, top: int | None, doubt: Callable[[Answers], NDArray[np.float64]]

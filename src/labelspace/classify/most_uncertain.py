@@ -9,18 +9,20 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from labelspace.checks import check_number
-from labelspace.classify.answers import Answers
+from labelspace.classify.answers import Answers, gathered
 from labelspace.classify.columns import answer_values, as_columns, output_schema
 from labelspace.classify.decision import MeasuresDoubt
-from labelspace.classify.fitted import Fitted, check_fitted
+from labelspace.classify.fitted import Fitted, answerer, check_fitted
+from labelspace.classify.long_texts import tell_cost
 from labelspace.classify.stream import CHUNK_ROWS, Predicted, estimated_rows, model_fingerprint
 from labelspace.corpus import Documents, ResumableWriter, open_table
+from labelspace.corpus.documents import check_kind
 from labelspace.errors import ConfigError, InputError
 from labelspace.progress import progress_bar
 
 
 def most_uncertain_rows(
-    model: Fitted,
+    model: Any,
     blocks: Iterable[tuple[pa.RecordBatch, Documents]],
     schema: pa.Schema,
     top: int,
@@ -44,19 +46,24 @@ def most_uncertain_rows(
     Raises:
         ConfigError: `top` is not a whole number from 1 on.
     """
+    model = answerer(model)
     _check(model, top)
     schema = output_schema(schema, model, prefix, all_scores)
     kept = schema.empty_table()
     doubt, documents = np.empty(0), list[Any]()
+
+    def take(answers: Answers) -> list[NDArray[Any]]:
+        return [_doubt(model, answers), *answer_values(answers, all_scores)]
+
     for batch, texts in blocks:
-        answers = model.answers(texts)
-        fresh = pa.table([*batch.columns, *as_columns(answer_values(answers, all_scores), schema)], schema=schema)
+        own, *values = gathered(model.answer_blocks(texts), take)
+        fresh = pa.table([*batch.columns, *as_columns(values, schema)], schema=schema)
         # A repeated document is to be labelled once.
         known = set(documents)
         rows = [row for row in texts.first_of_each() if texts.rows[row] not in known]
         if not rows:
             continue
-        both = np.concatenate([doubt, _doubt(model, answers)[rows]])
+        both = np.concatenate([doubt, own[rows]])
         documents += [texts.rows[row] for row in rows]
         order = np.argsort(-both, kind="stable")[:top]
         kept, doubt = pa.concat_tables([kept, fresh.take(rows)]).take(order), both[order]
@@ -65,7 +72,7 @@ def most_uncertain_rows(
 
 
 def most_uncertain_file(
-    model: Fitted,
+    model: Any,
     source: Any,
     target: str | Path,
     top: int,
@@ -106,6 +113,7 @@ def most_uncertain_file(
         InputError: unreadable input, or the output exists or is the input.
         OutputError: the output cannot be written.
     """
+    model = answerer(model)
     _check(model, top)
     table = open_table(
         source,
@@ -115,6 +123,7 @@ def most_uncertain_file(
         delimiter=delimiter,
         encoding=encoding,
     )
+    check_kind(table.kind, model.reads_)
     fingerprint = {"input": table.fingerprint(), "model": model_fingerprint(model), "options": {"most uncertain": top}}
     schema = output_schema(table.schema, model, prefix, all_scores)
     out = ResumableWriter(target, schema=schema, fingerprint=fingerprint, overwrite=overwrite)
@@ -131,7 +140,10 @@ def most_uncertain_file(
         def blocks() -> Iterable[tuple[pa.RecordBatch, Documents]]:
             nonlocal done
             for batch in table.batches():
-                yield batch, table.documents(batch)
+                documents = table.documents(batch)
+                if not done:
+                    tell_cost(model, documents, more=len(documents) == table.batch_rows)
+                yield batch, documents
                 done += batch.num_rows
                 report(done, table.rows or estimated_rows(table, done))
 
@@ -162,10 +174,10 @@ def measuring(model: Any, what: str) -> Any:
     )
 
 
-def _check(model: Fitted, top: int) -> None:
+def _check(model: Any, top: int) -> None:
     check_fitted(model)
     check_number("top", top, least=1, whole=True)
 
 
 def _doubt(model: Fitted, answers: Answers) -> NDArray[np.float64]:
-    return model.doubt(answers) if isinstance(model, MeasuresDoubt) else answers.doubt
+    return model.doubt(answers) if isinstance(model, MeasuresDoubt) else answers.least_confidence

@@ -98,7 +98,7 @@ def predict_command(
     A file gets all columns of IN and predicted_label, predicted_score, predicted_probability, and
     predicted_uncertainty if the model measures it. Stdout gets one line per document: label, score and text,
     tab-separated, or JSON with --json. With --most-uncertain these are probability, uncertainty (if measured), label
-    and text.    Several labels of a text are joined by |.
+    and text. Several labels of a text are joined by |.
     """
     hush(quiet)
     _check_doubt(coverage, risk, most_uncertain, resume=resume)
@@ -335,6 +335,7 @@ def _print_most_uncertain(
 ) -> None:
     import pyarrow as pa
 
+    from labelspace.classify.long_texts import tell_cost
     from labelspace.classify.most_uncertain import most_uncertain_rows
     from labelspace.corpus.documents import Kind
     from labelspace.progress import progress_bar
@@ -347,6 +348,8 @@ def _print_most_uncertain(
         def rows() -> "Iterator[tuple[pa.RecordBatch, Documents]]":
             done = 0
             for texts in blocks:
+                if not done:
+                    tell_cost(model, texts, more=len(texts) == LINES_AT_ONCE)
                 parts = zip(*texts.rows, strict=True) if len(columns) > 1 else (texts.rows,)
                 yield pa.record_batch([pa.array(part, pa.string()) for part in parts], schema=schema), texts
                 done += len(texts)
