@@ -8,8 +8,13 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["leftovers"]
+
+# A slow or busy machine is no failure.
+settings.register_profile("any-speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any-speed")
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 

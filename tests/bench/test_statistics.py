@@ -52,7 +52,7 @@ def test_an_interval_equals_that_of_a_loop_over_rows(metric):
     assert fast == pytest.approx(slow, abs=0.025)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     rows=st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 3)), min_size=1, max_size=30),
     metric=st.sampled_from(METRICS),
@@ -148,7 +148,7 @@ def tau_by_hand(a: list[float], b: list[float]) -> float:
     return total / math.sqrt(first * second)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=12))
 def test_tau_counts_pairs(pairs):
     a, b = ([float(value) for value in values] for values in zip(*pairs, strict=True))
@@ -175,7 +175,7 @@ def test_rankings_that_cannot_be_compared_are_refused(a, b, error):
         kendall_tau(a, b)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=2, max_size=20))
 def test_auroc_is_the_share_of_pairs_in_the_right_order(rows):
     yes = [score for score, kind in rows if kind]

@@ -56,7 +56,7 @@ far_apart = st.lists(st.floats(-1, 1), min_size=3, max_size=3)
     st.sampled_from([1e-4, 0.07, 1.0, 100.0]),
     st.permutations(["a", "b", "c"]),
 )
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_all_methods_agree_on_nearly_equal_and_equal_cosines(
     make: Maker, rows: list[list[float]], temperature: float, names: list[str]
 ):

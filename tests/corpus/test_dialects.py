@@ -206,7 +206,7 @@ CELLS = st.text(
 TABLES = st.integers(1, 4).flatmap(lambda width: st.lists(st.lists(CELLS, min_size=width, max_size=width), max_size=6))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     rows=TABLES,
     delimiter=st.sampled_from(",;\t|"),

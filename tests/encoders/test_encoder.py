@@ -210,7 +210,7 @@ def test_saved_prompts_precede_the_default_without_a_warning(
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=20), st.randoms(use_true_random=False))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_vectors_come_in_input_order_for_any_lengths(shared: Encoder, lengths: list[int], random):
     texts = [" ".join(random.choices(["team", "bank", "war", "film"], k=length)) for length in lengths]
     together = shared.encode(texts)

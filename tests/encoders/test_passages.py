@@ -59,7 +59,7 @@ def test_the_prompt_counts(tiny_folder: Callable[[str], Path], tiny_encoder_fold
     assert max(other.count_tokens(passages(other, " ".join(SENTENCES), overlap=0.25))) <= 32
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=40), st.integers(0, 9))
 def test_spans_cover_every_piece_in_order_and_fit(sizes: list[int], overlap: int):
     found = spans(sizes, 12, overlap)

@@ -80,13 +80,13 @@ def same(found: Metrics, expected: dict[str, float | None]) -> None:
 
 
 @given(cases)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_every_number_equals_its_definition_written_out(rows):
     same(tally_of(rows).metrics(), by_hand(rows))
 
 
 @given(cases, st.permutations(range(4)))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_another_order_of_labels_changes_no_number(rows, order):
     moved = [(order[own] if own >= 0 else -1, order[answer] if answer >= 0 else -1, sure) for own, answer, sure in rows]
     names = [NAMES[order.index(column)] for column in range(4)]
@@ -97,7 +97,7 @@ def test_another_order_of_labels_changes_no_number(rows, order):
 
 
 @given(cases, st.integers(0, 40))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_batches_change_no_number(rows, cut):
     tally = Tally(NAMES)
     for part in (rows[:cut], rows[cut:]):
@@ -108,7 +108,7 @@ def test_batches_change_no_number(rows, cut):
 
 
 @given(cases)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_table_of_labels_is_the_confusion_matrix_added_up(rows):
     tally = tally_of(rows)
     confusion = tally.counts.toarray()

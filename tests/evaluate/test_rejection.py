@@ -55,7 +55,7 @@ def curve_by_hand(uncertainty, right):
 
 
 @given(rows)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_curve_and_its_areas_are_their_definitions_written_out(drawn):
     uncertainty, right = zip(*drawn, strict=True)
     curve = rejection_curve(uncertainty, right)
@@ -82,7 +82,7 @@ def test_ties_are_the_mean_over_all_orders(uncertainty, right):
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=200), st.floats(-1e6, 1e6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_constant_uncertainty_has_the_area_of_chance(right, value):
     curve = rejection_curve([value] * len(right), right)
     assert curve.area == pytest.approx(curve.area_random, abs=1e-12)
@@ -90,7 +90,7 @@ def test_a_constant_uncertainty_has_the_area_of_chance(right, value):
 
 
 @given(rows)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_uncertainty_beats_the_oracle(drawn):
     uncertainty, right = zip(*drawn, strict=True)
     curve = rejection_curve(uncertainty, right)
@@ -101,7 +101,7 @@ def test_no_uncertainty_beats_the_oracle(drawn):
 
 
 @given(rows, st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_order_of_documents_and_the_scale_of_uncertainty_do_not_matter(drawn, random):
     uncertainty, right = zip(*drawn, strict=True)
     first = rejection_curve(uncertainty, right)
@@ -139,7 +139,7 @@ def test_one_document_has_a_curve_of_one_point(right):
 
 
 @given(st.lists(st.lists(st.floats(0, 1), min_size=3, max_size=3).filter(lambda row: sum(row) > 0.1), min_size=1))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_entropy_is_its_definition_written_out(weights):
     shares = [[weight / sum(row) for weight in row] for row in weights]
     expected = [-sum(share * math.log(share) for share in row if share > 0) for row in shares]
@@ -152,7 +152,7 @@ def test_the_entropy_is_0_for_certainty_and_the_log_of_the_labels_for_uniform_ro
 
 
 @given(rows)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_bands_hold_each_document_and_each_error_once(drawn):
     uncertainty, right = zip(*drawn, strict=True)
     bands = difficulty(uncertainty, right, easy=2, hard=4)

@@ -122,7 +122,7 @@ def test_the_text_is_cut_at_its_end_and_the_label_stays_whole():
 
 
 @given(first=st.lists(st.integers(10, 19), max_size=30), second=st.lists(st.integers(20, 29), min_size=1, max_size=9))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_cut_pair_keeps_its_label_and_fills_the_limit(first: list[int], second: list[int]):
     limit = 16
     ids = BERT.join(first, second, limit)
@@ -152,7 +152,7 @@ def test_a_very_long_label_is_named_by_its_beginning():
     labels=st.lists(st.integers(1, 8), min_size=1, max_size=6),
     budget=st.integers(1, 120),
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_every_pair_occurs_once_and_batches_stay_within_the_budget(texts: list[int], labels: list[int], budget: int):
     of = [(text, label) for text in range(len(texts)) for label in range(len(labels))]
     plan = plan_pairs(

@@ -43,7 +43,7 @@ def test_all_on_one_point_is_zero_and_all_opposite_is_minus_four_t():
 
 
 @given(st.integers(0, 10_000), st.integers(2, 8), st.integers(2, 6))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_uniformity_lies_between_its_bounds_and_ignores_rotation_and_order(seed: int, rows: int, width: int):
     embeddings, drawn = unit(rows, width, seed), sample_pairs(rows, 1000, seed=0)
     found = checked.uniformity(embeddings, drawn).item()
@@ -92,7 +92,7 @@ def test_where_all_pairs_fit_each_comes_once_and_the_value_is_exact():
 
 
 @given(st.integers(2, 50), st.integers(1, 200), st.integers(0, 2**63 - 1))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_pairs_are_distinct_indices_in_range_and_never_more_than_asked_for(count: int, pairs: int, seed: int):
     drawn = checked.sample_pairs(count, pairs, seed)
     assert drawn.shape[1] == 2

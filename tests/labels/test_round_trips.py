@@ -73,7 +73,7 @@ def test_a_file_preserves_awkward_texts(tmp_path, extension: str):
 
 
 @given(space=spaces)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_file_gives_back_an_equal_space(tmp_path, space: LabelSpace):
     for extension in ("yaml", "json"):
         space.to_file(tmp_path / f"labels.{extension}")

@@ -88,7 +88,7 @@ def test_columns_equals_the_sum_written_out(labels: int, targets: list[int]):
 
 
 @given(tables())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_every_loss_equals_its_formula_on_any_table(table: tuple[list[list[float]], list[int]]):
     scores, targets = table
     for name, by_hand in BY_HAND.items():
@@ -128,7 +128,7 @@ def test_columns_of_equal_scores_is_the_mean_log_of_each_labels_share():
 
 
 @given(tables())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_rows_lies_between_the_bounds_that_the_docstring_gives(table: tuple[list[list[float]], list[int]]):
     scores, targets = table
     others = len(scores[0]) - 1
@@ -145,7 +145,7 @@ def test_rows_reaches_both_bounds():
 
 
 @given(tables())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_columns_is_never_below_zero(table: tuple[list[list[float]], list[int]]):
     assert value("infonce_columns", *table) >= -1e-12
 
@@ -158,7 +158,7 @@ def test_columns_of_one_label_is_zero_because_nothing_competes():
 
 
 @given(tables(), st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_every_loss_follows_a_permutation_of_labels_and_of_descriptions(
     table: tuple[list[list[float]], list[int]], random
 ):

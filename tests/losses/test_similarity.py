@@ -24,7 +24,7 @@ def two_matrices(draw: st.DrawFn) -> tuple[list[list[float]], list[list[float]]]
 
 
 @given(two_matrices(), st.sampled_from([1.0, 0.07, 0.001]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_score_equals_the_cosine_written_out(
     matrices: tuple[list[list[float]], list[list[float]]], temperature: float
 ):

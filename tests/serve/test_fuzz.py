@@ -79,7 +79,6 @@ def test_no_request_makes_the_service_fail(service: Service, schema: Any, path: 
     @seed(1)
     @settings(
         max_examples=examples,
-        deadline=None,
         database=None,
         phases=[Phase.explicit, Phase.generate],
         suppress_health_check=list(HealthCheck),

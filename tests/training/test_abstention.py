@@ -31,7 +31,7 @@ def coverage_by_hand(uncertainty, coverage):
 
 
 @given(unsure, st.floats(0.001, 1))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_limit_is_the_lowest_that_answers_enough(uncertainty, coverage):
     assert coverage_limit(uncertainty, coverage) == coverage_by_hand(uncertainty, coverage)
 

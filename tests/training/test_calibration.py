@@ -81,7 +81,7 @@ def drawn(seed, documents=60, labels=4, sure=3.0):
 
 
 @given(answers, st.integers(1, 20))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_error_is_its_definition_written_out(rows, bins):
     confidence, right = zip(*rows, strict=True)
     expected = error_by_hand(confidence, right, bins)
@@ -95,7 +95,7 @@ def test_an_edge_belongs_to_the_lower_bin_and_zero_to_the_first():
 
 
 @given(answers, st.integers(0, 40))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_bins_of_batches_add_up(rows, cut):
     parts = [calibration_bins([a for a, _ in part], [b for _, b in part]) for part in (rows[:cut], rows[cut:])]
     whole = calibration_bins([a for a, _ in rows], [b for _, b in rows])
@@ -134,7 +134,7 @@ def test_the_temperature_recovers_the_overconfidence():
 
 
 @given(st.floats(0.2, 5), st.lists(st.floats(-50, 50), min_size=60, max_size=60))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_scaled_logits_have_a_scaled_temperature_and_shifted_rows_the_same(factor, shifts):
     logits, targets = drawn(1)
     first = calibrate(logits, targets).temperature
