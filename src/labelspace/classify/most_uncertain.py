@@ -17,7 +17,7 @@ from labelspace.classify.long_texts import tell_cost
 from labelspace.classify.stream import CHUNK_ROWS, Predicted, estimated_rows, model_fingerprint
 from labelspace.corpus import Documents, ResumableWriter, open_table
 from labelspace.corpus.documents import check_kind
-from labelspace.errors import ConfigError, InputError
+from labelspace.errors import InputError
 from labelspace.progress import progress_bar
 
 
@@ -153,25 +153,6 @@ def most_uncertain_file(
         writer.finish()
     abstained = found[f"{prefix}label"].null_count
     return Predicted(path=out.place, rows=found.num_rows, resumed_at=0, abstained=abstained)
-
-
-def measuring(model: Any, what: str) -> Any:
-    """Return the model if it measures uncertainty.
-
-    Args:
-        model: a fitted classifier.
-        what: the feature that needs it, for the error message.
-
-    Raises:
-        ConfigError: the model does not measure uncertainty.
-    """
-    if isinstance(model, MeasuresDoubt):
-        return model
-    name = getattr(model, "class_name", type(model).__name__)
-    raise ConfigError(
-        f"{what} needs a model that measures uncertainty. Got a {name} instead; fit one with "
-        "labelspace fit --labelled FILE --method uncertainty, or UncertaintyClassifier."
-    )
 
 
 def _check(model: Any, top: int) -> None:

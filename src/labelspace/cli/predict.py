@@ -168,9 +168,8 @@ def predict_command(
     from labelspace.classify import predict_file
 
     options: Any = {"text_column": text_column, "overwrite": overwrite, "all_scores": all_scores, "verbose": not quiet}
-    options |= {"prefix": prefix, **dialect}
+    options |= {"prefix": prefix, "pair_column": pair_column, **dialect}
     try:
-        options["pair_column"] = pair_column
         if most_uncertain is not None:
             from labelspace.classify.most_uncertain import most_uncertain_file
 
@@ -299,15 +298,9 @@ def _check_doubt(coverage: float | None, risk: float | None, most_uncertain: int
             raise ConfigError("--most-uncertain reads all documents before it writes one; leave --resume out.")
 
 
-def _measuring(model: Any, option: str) -> Any:
-    from labelspace.classify.most_uncertain import measuring
-
-    return measuring(model, option)
-
-
 def _set_limit(model: Any, coverage: float | None, risk: float | None) -> None:
     """Set the limit, from the held-out rows recorded in the model; a coverage of 1 takes all limits away."""
-    from labelspace.classify.decision import MeasuresDoubt
+    from labelspace.classify.decision import MeasuresDoubt, measuring
 
     if coverage is not None:
         if model.label_space_.several:
@@ -318,9 +311,9 @@ def _set_limit(model: Any, coverage: float | None, risk: float | None) -> None:
                 if getattr(model, name, None) is not None:
                     setattr(model, name, None)
         if coverage < 1 or isinstance(model, MeasuresDoubt):
-            _measuring(model, "--coverage").set_coverage(coverage)
+            measuring(model, "--coverage").set_coverage(coverage)
     if risk is not None:
-        _measuring(model, "--risk").set_risk(risk)
+        measuring(model, "--risk").set_risk(risk)
 
 
 def _print_most_uncertain(
