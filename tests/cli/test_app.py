@@ -82,6 +82,13 @@ def test_a_command_ends_without_a_last_look_for_garbage():
     assert done.stdout == f"labelspace {__version__}\nTrue\n"
 
 
+def test_a_command_that_imported_triton_leaves_it_no_objects_to_report_as_leaks():
+    at_exit = "import atexit, gc, sys; atexit.register(lambda: print(gc.get_freeze_count()))"
+    code = f"{at_exit}; sys.modules['triton'] = sys; from labelspace.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"labelspace {__version__}\n0\n"
+
+
 def test_version(run):
     result = run("--version")
     assert (result.exit_code, result.stdout, result.stderr) == (0, f"labelspace {__version__}\n", "")

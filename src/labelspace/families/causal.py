@@ -68,6 +68,7 @@ class CausalModel:
         self._markers = _special_tokens(tokenizer)
         self._picks_positions = "logits_to_keep" in inspect.signature(model.forward).parameters
         self._decoder = self._find_plain_decoder()
+        self._cache_name = _cache_name(self._decoder or model)
         self._takes_a_tree = takes_a_tree(model.config)
 
     @classmethod
@@ -308,7 +309,8 @@ class CausalModel:
             return None
         input_ids = torch.tensor([list(prefix)], device=self.device)
         options: dict[str, Any] = {"logits_to_keep": 1} if self._picks_positions and self._decoder is None else {}
-        (self._decoder or self.model)(input_ids=input_ids, past_key_values=cache, use_cache=True, **options)
+        options[self._cache_name] = cache
+        (self._decoder or self.model)(input_ids=input_ids, use_cache=True, **options)
         return cache
 
     def _last_logits(
@@ -319,7 +321,7 @@ class CausalModel:
         cache: Any | None = None,
     ) -> Float[Tensor, "row vocab"]:
         rows = torch.arange(len(last), device=self.device)
-        inputs = {"input_ids": input_ids, "past_key_values": cache, "use_cache": cache is not None}
+        inputs = {"input_ids": input_ids, self._cache_name: cache, "use_cache": cache is not None}
         return self._logits_at(inputs, rows, last, token_ids)
 
     def _tree_logits(
@@ -330,7 +332,7 @@ class CausalModel:
             "input_ids": tree.input_ids[None].to(self.device),
             "position_ids": (tree.depth[None] + prefix).to(self.device),
             "attention_mask": tree.masks_for(self.model.config, prefix, self.dtype, self.device),
-            "past_key_values": lend(cache, 1),
+            self._cache_name: lend(cache, 1),
             "use_cache": True,
         }
         last = tree.last.to(self.device)
@@ -378,6 +380,11 @@ class CausalModel:
             return None
         logits = self.model(input_ids=trial, use_cache=False).logits
         return decoder if torch.equal(head(states), logits) else None
+
+
+def _cache_name(model: Any) -> str:
+    """Return the name of the cache among the model's arguments: transformers renamed it in 5.24."""
+    return "cache" if "cache" in inspect.signature(model.forward).parameters else "past_key_values"
 
 
 def _limit(model: Any, tokenizer: Any, max_tokens: int | None) -> int:
