@@ -15,6 +15,7 @@ from labelspace.classify.opening import open_to_answer
 from labelspace.classify.stream import model_fingerprint
 from labelspace.errors import ConfigError, InputError, ModelFolderError
 from labelspace.evaluate import evaluate
+from labelspace.labels.words import is_unspaced
 
 SEEN = ["the team won", "a team lost", "the bank closed", "a bank opened", "a vote was held", "the vote is over"]
 NAMES = ["sports", "sports", "money", "money", "world", "world"]
@@ -55,6 +56,7 @@ def test_words_are_those_of_the_expression_for_every_character():
         each
         for each in every
         if marks.isdisjoint(map(unicodedata.category, unicodedata.normalize("NFC", each.lower())))
+        and not is_unspaced(each)
     ]
     texts = [f"A{one}b {one}{two} _x-9{one}" for one, two in pairwise(characters)]
     composed = [unicodedata.normalize("NFC", text.lower()) if max(text) >= "\u0300" else text.lower() for text in texts]
@@ -65,7 +67,7 @@ def test_words_are_those_of_the_expression_for_every_character():
     ("text", "words"),
     [
         ("मैच, जीत लिया।", ["मैच", "जीत", "लिया"]),
-        ("ที่ดี/มาก", ["ที่ดี", "มาก"]),
+        ("ที่ดี/มาก", ["ที่", "ดี", "ที่ดี", "ม", "า", "ก", "มา", "าก"]),
         ("Cafe\u0301 NOIR", ["café", "noir"]),
         ("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", ["\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"]),
         ("\U00011315\U0001133e \U00011315", ["\U00011315\U0001133e", "\U00011315"]),
@@ -76,6 +78,50 @@ def test_words_are_those_of_the_expression_for_every_character():
 )
 def test_a_letter_keeps_its_marks(text, words):
     assert words_in_lower_case(text) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("湖人队。得40分", ["湖", "人", "队", "湖人", "人队", "得", "40", "分"]),
+        ("iPhone手机_1", ["iphone", "手", "机", "手机", "_1"]),
+        ("カフェ・バー", ["カ", "フ", "ェ", "カフ", "フェ", "バ", "ー", "バー"]),
+        ("𠮷野", ["𠮷", "野", "𠮷野"]),
+        ("ភាសា", ["ភា", "សា", "ភាសា"]),
+        ("서울 시내", ["서울", "시내"]),
+    ],
+    ids=["Chinese", "Latin and Chinese", "Japanese", "beyond 16 bits", "Khmer", "Korean has spaces"],
+)
+def test_scripts_without_spaces_have_letters_and_pairs_of_letters_for_words(text, words):
+    assert words_in_lower_case(text) == words
+
+
+HEADLINES = ["湖人队赢得比赛", "国足输掉比赛了", "银行下调利率", "央行再次加息。利率上升"]
+
+
+@pytest.fixture
+def chinese():
+    return WordsClassifier(["体育", "财经"], min_df=1).fit(HEADLINES, ["体育", "体育", "财经", "财经"])
+
+
+def test_a_chinese_text_gets_the_label_whose_letters_it_shares(chinese):
+    assert chinese.predict(["今晚有三场比赛", "贷款利率怎么算"]).tolist() == ["体育", "财经"]
+    assert "比赛" in dict(chinese.explain("今晚有三场比赛", nearest=3).top[0].words)
+
+
+def test_a_saved_model_reads_chinese_as_it_learnt_to(chinese, tmp_path):
+    for opening in (load, open_to_answer):
+        again = opening(chinese.save(tmp_path / opening.__name__))
+        assert (again.answers(HEADLINES).scores == chinese.answers(HEADLINES).scores).all()
+    # Models of before had whole runs of letters for words, and their files do not say that they have pairs.
+    old = {
+        "vocabulary": np.frombuffer("比赛\n湖人队赢得比赛".encode(), np.uint8),
+        "idf": np.ones(2),
+        "bias": np.zeros(1),
+    }
+    head = ByWords.from_tensors(old | {"weights": np.ones((1, 2))}, ("体育",))
+    assert head.table(["湖人队赢得比赛", "今晚有比赛"]).toarray().tolist() == [[0, 1], [0, 0]]
+    assert "pairs" not in head.tensors()
 
 
 def test_values_have_the_bits_of_scikit_learns_vectorizer():

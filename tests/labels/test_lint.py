@@ -139,15 +139,24 @@ def test_parts_of_the_own_name_and_very_short_names_are_not_reported():
     assert found(space, "name-in-other-description") == []
 
 
-def test_each_chinese_or_japanese_character_is_a_word():
-    space = space_of(体育=["昨晚的比赛很精彩"], 财经=["体育股票今天大跌"])
+@pytest.mark.parametrize(
+    ("sports", "money", "text", "other"),
+    [
+        ("体育", "财经", "昨晚的比赛很精彩", "体育股票今天大跌"),
+        ("กีฬา", "การเงิน", "ทีมฟุตบอลชนะการแข่งขัน", "หุ้นกีฬาตกลงมาก"),
+        ("スポーツ", "お金", "昨日の試合はすごかった", "スポーツ株が下がった"),
+    ],
+    ids=["Chinese", "Thai", "Japanese"],
+)
+def test_each_letter_of_a_script_without_spaces_is_a_word(sports, money, text, other):
+    space = space_of(**{sports: [text], money: [other]})
     assert found(space, "very-short-description") == []
-    assert [finding.labels for finding in found(space, "name-in-other-description")] == [("财经", "体育")]
+    assert [finding.labels for finding in found(space, "name-in-other-description")] == [(money, sports)]
 
 
 def test_letters_keep_their_marks_and_accents_may_be_written_apart():
     assert words("मैच जीत लिया") == ["मैच", "जीत", "लिया"]
-    assert words("Cafe\u0301 ที่ดี 東京") == ["café", "ที่ดี", "東", "京"]
+    assert words("Cafe\u0301 ที่ดี 東京") == ["café", "ที่", "ดี", "東", "京"]
 
 
 def test_findings_are_sorted_by_severity_and_then_by_label():

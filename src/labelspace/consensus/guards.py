@@ -66,12 +66,19 @@ class Judge:
         """Return the agreement in words."""
         return f"agrees with the answers before it (kappa {self.kappa(before, view):.2f})"
 
-    def chance(self, before: Table, view: Table) -> str:
-        """Return a reason to leave a view out if it agrees with the others hardly more than by chance."""
+    def chance(self, before: Table, view: Table, *, words: bool = False) -> str:
+        """Return a reason to leave a step out if it agrees with the answers so far hardly more than by chance.
+
+        Args:
+            before: [text label], the answers so far.
+            view: [text label], the answers of the step.
+            words: True: they are those of words, whose disagreement speaks against the next step too.
+        """
         if alike(before):
             return ONE_LABEL
         found = self.kappa(before, view)
-        return f"agrees too little with the answers before it (kappa {found:.2f})" if self._low(found) else ""
+        who = "words agree too little with the answers" if words else "agrees too little with the answers before it"
+        return f"{who} (kappa {found:.2f})" if self._low(found) else ""
 
     def scattered(self, logits: Table, graph: Graph) -> str:
         """Return a reason to leave all steps out if near documents have one label hardly more than by chance."""

@@ -177,7 +177,7 @@ def agree(
     if config.words:
         across = learner.answers(logits)
         joined, bias = _held(logits + across, shares, prior)
-        chance = chance or judge.chance(logits, across)
+        chance = chance or judge.chance(logits, across, words=True)
         if judge.keeps("words", logits, joined, chance, reason=judge.agreed(logits, across)):
             words = ByWords.learn(list(texts), logits.argmax(axis=1), space.names, C=config.C, seed=seed)
             logits, held[0] = joined, bias

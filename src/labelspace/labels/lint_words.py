@@ -1,10 +1,9 @@
 """The checks of a label space by counts, characters and words; they need no encoder.
 
-Words are those of `labels/words.py`, in any case; each Chinese or Japanese character is a word of its own.
+Words are those of `labels/words.py`, in any case; where a script puts no spaces between words, each letter is one.
 """
 
 import math
-import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -12,10 +11,8 @@ from collections.abc import Iterator, Sequence
 from labelspace.labels.finding import Finding
 from labelspace.labels.label import quoted
 from labelspace.labels.space import LabelSpace
-from labelspace.labels.words import words_of
+from labelspace.labels.words import UNSPACED, is_unspaced, words_of
 
-IDEOGRAPHS = "\u3040-\u30ff\u3400-\u9fff"
-IDEOGRAPH = re.compile(f"[{IDEOGRAPHS}]")
 SHORTEST_NAME = 3
 
 Place = tuple[int, int]
@@ -29,7 +26,7 @@ def words(text: str) -> list[str]:
         >>> words("Card_arrival: when?")
         ['card', 'arrival', 'when']
     """
-    return words_of(text.casefold(), letter=rf"[^\W_{IDEOGRAPHS}]", alone=IDEOGRAPHS)
+    return words_of(text.casefold(), letter=rf"[^\W_{UNSPACED}]", alone=UNSPACED)
 
 
 def missing_descriptions(space: LabelSpace) -> Iterator[Finding]:
@@ -141,13 +138,13 @@ def raw_names(space: LabelSpace) -> Iterator[Finding]:
 def names_in_descriptions(space: LabelSpace) -> Iterator[Finding]:
     """name-in-other-description: a description contains the name of another label, as whole words.
 
-    `_` and `-` separate words. Names shorter than three characters (two in Chinese or Japanese) are left out, because
-    they occur in most texts. So is a name that is part of the own label's name (`card` in `card_arrival`).
+    `_` and `-` separate words. Names shorter than three characters (two of a script without spaces) are left out,
+    because they occur in most texts. So is a name that is part of the own label's name (`card` in `card_arrival`).
     """
     by_words: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for i, name in enumerate(space.names):
         key = tuple(words(name))
-        if sum(2 if IDEOGRAPH.match(word) else len(word) for word in key) >= SHORTEST_NAME:
+        if sum(2 if is_unspaced(word) else len(word) for word in key) >= SHORTEST_NAME:
             by_words[key].append(i)
     lengths = sorted({len(key) for key in by_words})
     for own, label in enumerate(space):
