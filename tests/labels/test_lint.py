@@ -23,7 +23,8 @@ class Angles:
     max_tokens = 8
 
     def __init__(self, angles: dict[str, float]) -> None:
-        self.angles = angles
+        apart = {text: 45.0 * place for place, text in enumerate(lint_meaning.UNRELATED)}
+        self.angles = apart | angles
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(text.split()) for text in texts]
@@ -243,6 +244,14 @@ def test_labels_overlap_when_they_are_as_near_to_each_other_as_within():
     assert found(space, "overlapping-labels", angles, overlap=1.5) == []
 
 
+def test_labels_are_compared_with_texts_that_have_nothing_in_common():
+    """All cosines of some encoders lie close together: 0.94 between labels is far where unrelated texts have 0.95."""
+    space, angles = measured({"a b c d": 0, "e f g h": 10}, {"m n o p": 20, "q r s t": 30})
+    assert len(found(space, "overlapping-labels", angles)) == 1
+    angles.angles |= {text: 5.0 * place for place, text in enumerate(lint_meaning.UNRELATED)}
+    assert found(space, "overlapping-labels", angles) == []
+
+
 class Scattered:
     """Measures texts by random vectors, the same for the same number of texts."""
 
@@ -264,7 +273,7 @@ def scattered(labels: int, *, most: int = 5) -> LabelSpace:
 
 def by_loops(space: LabelSpace, *, cosine: float, margin: float, overlap: float) -> list[tuple[str, ...]]:
     """The three checks by meaning, one text after another."""
-    vectors = Scattered().encode(lint_meaning.all_texts(space)).tolist()
+    vectors = Scattered().encode([*lint_meaning.all_texts(space), *lint_meaning.UNRELATED]).tolist()
     owners = [i for i, label in enumerate(space) for _ in label.descriptions]
     labels, texts = range(len(space)), range(len(owners))
     at = [[len(space) + n for n in texts if owners[n] == i] for i in labels]
@@ -296,13 +305,15 @@ def by_loops(space: LabelSpace, *, cosine: float, margin: float, overlap: float)
                 beaten.append(space.names[i])
         if beaten:
             told.append(("nearer-to-other-label", space.names[own], *dict.fromkeys(beaten)))
+    apart = range(len(vectors) - len(lint_meaning.UNRELATED), len(vectors))
+    unrelated = sum(mean(row, [o for o in apart if o != row]) for row in apart) / len(apart)
     some = [i for i in labels if len(at[i]) > 1]
     within = {i: sum(mean(row, [o for o in at[i] if o != row]) for row in at[i]) / len(at[i]) for i in some}
     for one in some:
         for other in some:
             inside = (within[one] + within[other]) / 2
             between = sum(mean(row, at[other]) for row in at[one]) / len(at[one])
-            if other > one and between >= inside - (1 - overlap) * abs(inside):
+            if other > one and between >= inside - (1 - overlap) * abs(inside - unrelated):
                 told.append(("overlapping-labels", space.names[one], space.names[other]))
     return sorted(told)
 

@@ -118,6 +118,11 @@ class Backbone:
         return self.transformer.tokenizer
 
     @property
+    def unknown_id(self) -> int | None:
+        """Token id of what the vocabulary lacks, if it has one."""
+        return self.tokenizer.unk_token_id
+
+    @property
     def hidden_size(self) -> int:
         """Width of a token state."""
         config = self.transformer.model.config

@@ -19,6 +19,7 @@ from labelspace.encoders.plain import PlainFolder
 from labelspace.encoders.precision import choose_device, choose_dtype
 from labelspace.encoders.registry import DEFAULT_ENCODER, EncoderSpec
 from labelspace.encoders.resolve import check_remote_code, resolve
+from labelspace.encoders.scripts import SOME, in_other_scripts, is_unread
 from labelspace.encoders.side_by_side import side_by_side
 from labelspace.errors import InputError, LabelSpaceWarning
 from labelspace.header import refuse_no_encoder
@@ -77,6 +78,7 @@ class Encoder:
     # Defaults, for an encoder that an older version pickled.
     revision: str | None = None
     offline: bool | None = None
+    _warned: bool = False
 
     def __init__(
         self,
@@ -268,7 +270,29 @@ class Encoder:
         """
         check_choice("role", role, ROLES)
         # In windows, because a tokenizer holds some hundred bytes a token until all of its texts are done.
-        return [ids for block in windows(texts, WINDOW) for ids in self._ids(block, role)]
+        found = [ids for block in windows(texts, WINDOW) for ids in self._ids(block, role)]
+        self._warn_of_an_unread_script(texts, found, role)
+        return found
+
+    def _warn_of_an_unread_script(self, texts: Sequence[str], token_ids: Sequence[Sequence[int]], role: str) -> None:
+        """Warn, once for an encoder, of texts whose letters its vocabulary hardly knows."""
+        others = [] if self._warned else in_other_scripts(texts)
+        if not others or len(others) < SOME * len(texts):
+            return
+        (blank,), unknown_id = self._ids([""], role), self._reader.unknown_id
+        tokens = sum(len(token_ids[position]) - len(blank) for position in others)
+        unknown = 0
+        if unknown_id is not None:
+            unknown = sum(token_ids[position].count(unknown_id) - blank.count(unknown_id) for position in others)
+        if not is_unread([texts[position] for position in others], tokens=tokens, unknown=unknown):
+            return
+        self._warned = True
+        warnings.warn(
+            f"{self.name} does not know the language of texts such as {texts[others[0]]!r:.40}: it reads single "
+            "letters, or nothing. Take an encoder of that language, such as intfloat/multilingual-e5-base.",
+            LabelSpaceWarning,
+            stacklevel=3,
+        )
 
     def _ids(self, texts: Sequence[str], role: str, *, truncate: bool = True) -> list[list[int]]:
         prompt = self.prompts[role]

@@ -59,6 +59,8 @@ class PlainFolder:
         self.pooling = pooling or own_pooling
         told = _read(folder / "tokenizer_config.json")
         self._tokenizer = _open_tokenizer(folder, self.config["model_type"], told)
+        name = told.get("unk_token")
+        self.unknown_id = None if name is None else self._tokenizer.token_to_id(_content(name))
         positions = int(self.config["max_position_embeddings"])
         if self.config["model_type"] != "bert":
             positions -= 2  # counted after the padding index
@@ -189,7 +191,11 @@ def _named_beside(folder: Path) -> Iterator[str]:
         yield from _read(added)
     for value in _read(special).values() if special.is_file() else ():
         for token in value if isinstance(value, list) else [value]:
-            yield token["content"] if isinstance(token, dict) else token
+            yield _content(token)
+
+
+def _content(token: Any) -> str:
+    return token["content"] if isinstance(token, dict) else token
 
 
 def _is_taken_as_it_is(told: Mapping[str, Any], inside: Mapping[str, Any]) -> bool:

@@ -13,6 +13,18 @@ from labelspace.labels.space import LabelSpace
 CELLS = 2**22
 """Cosines that are held at once: 16 MiB in float32."""
 
+UNRELATED = (
+    "The bread has to rise for an hour.",
+    "A goalkeeper saved the penalty.",
+    "The court postponed the hearing.",
+    "Rain is expected in the north.",
+    "My password does not work.",
+    "Whales are mammals.",
+    "Violins open the second movement.",
+    "The train to the airport is late.",
+)
+"""Texts that have nothing in common: their mean cosine is .05 with MiniLM and .77 with multilingual-e5-small."""
+
 MANY_LABELS = 1000
 """With more labels, only the label that overlaps most with each is named: there can be millions of pairs."""
 
@@ -31,18 +43,27 @@ class Meanings:
     """[label dim], the mean of each label's descriptions; 0 without"""
     at: tuple[range, ...]
     """the rows of each label's descriptions"""
+    unrelated: float
+    """mean cosine of texts that have nothing in common"""
 
     @classmethod
     def of(cls, space: LabelSpace, encoder: TextMeasures) -> "Meanings":
         """Compute the vectors with one call of the encoder."""
-        vectors = encoder.encode(all_texts(space))
+        vectors = encoder.encode([*all_texts(space), *UNRELATED])
+        vectors, others = vectors[: -len(UNRELATED)], vectors[-len(UNRELATED) :]
         verbalizers, descriptions = vectors[: len(space)], vectors[len(space) :]
         means, at, start = verbalizers * 0, [], 0
         for i, label in enumerate(space):
             at.append(range(start, start := start + len(label.descriptions)))
             if label.descriptions:
                 means[i] = descriptions[at[i].start : start].mean(axis=0)
-        return cls(space, verbalizers, descriptions, means, tuple(at))
+        return cls(space, verbalizers, descriptions, means, tuple(at), float(_mean_cosine(others)))
+
+
+def _mean_cosine(vectors: Any) -> Any:
+    """Return the mean cosine of every two vectors."""
+    total, count = vectors.sum(axis=0), len(vectors)
+    return (total @ total - (vectors * vectors).sum()) / (count * (count - 1))
 
 
 def _blocks(rows: int, columns: int) -> Iterator[slice]:
@@ -144,21 +165,20 @@ def _nearer(space: LabelSpace, own: int, j: int, found: dict[str, tuple[int, flo
 def overlapping(meanings: Meanings, *, overlap: float) -> Iterator[Finding]:
     """overlapping-labels: two labels whose descriptions are nearly as close to each other as among themselves.
 
-    Compares the mean cosine between the two labels with the mean of their means within. Labels with one description
-    are left out. With more than `MANY_LABELS` labels, each is named with the one that it overlaps most.
+    Compares the mean cosine between the two labels with the mean of their means within, both less that of texts that
+    have nothing in common. Labels with one description are left out. With more than `MANY_LABELS` labels, each is named
+    with the one that it overlaps most.
     """
     space, some = meanings.space, [i for i, rows in enumerate(meanings.at) if len(rows) > 1]
     means, within = meanings.means[some], meanings.means[some].sum(axis=1)
     for n, i in enumerate(some):
         rows = meanings.at[i]
-        own, count = meanings.descriptions[rows.start : rows.stop], len(rows)
-        total = own.sum(axis=0)
-        within[n] = (total @ total - (own * own).sum()) / (count * (count - 1))
+        within[n] = _mean_cosine(meanings.descriptions[rows.start : rows.stop])
     found: dict[tuple[int, int], tuple[float, float]] = {}
     for block in _blocks(len(some), len(some)):
         between = means[block] @ means.T
         inside = (within[block, None] + within) / 2
-        above = between - (inside - (1 - overlap) * abs(inside))
+        above = between - (inside - (1 - overlap) * abs(inside - meanings.unrelated))
         rows = range(len(above))
         above[rows, range(block.start, block.stop)] = -math.inf
         if len(some) > MANY_LABELS:
