@@ -28,7 +28,7 @@ TEXTS = [
     "the minister asked the court for time",
     "police said nothing",
     "my card is not working and I want my money back now please",
-    "Müller 北京 ☃ مرحبا بالعالم 👩‍👩‍👧",
+    "Müller in Zürich 北京 ☃ مرحبا بالعالم 👩‍👩‍👧",
 ]
 
 
