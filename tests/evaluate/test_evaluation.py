@@ -8,16 +8,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from rich.cells import cell_len
 from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 
 from labelspace import ConsensusClassifier, LabelSpace, ZeroShotClassifier, load
 from labelspace.classify import WordsClassifier, distinct
+from labelspace.cli.printing import print_pairs
 from labelspace.encoders import Encoder
 from labelspace.errors import ColumnError, ConfigError, InputError
 from labelspace.evaluate import evaluate, evaluate_table, evaluation, write_result
 from labelspace.evaluate.provenance import REQUIRED
 from labelspace.evaluate.report import most_frequent_confusions
+from labelspace.evaluate.text_table import text_table
 
 
 def confusion_by_hand(model, texts, names):
@@ -271,6 +274,17 @@ def test_the_text_shows_the_baselines_each_label_and_the_matrix(trained, texts, 
     assert shown == found.confusion[:, :-1].tolist()
     assert "none of these" not in text
     assert max(map(len, lines)) <= 140
+
+
+@pytest.mark.parametrize("label", ["体育", "\uff21\uff29", "스포츠", "cafe\u0301", "ห้อง", "भाषा"])
+def test_tables_line_up_whatever_script_a_label_is_in(label, capsys):
+    rows = [("label", "F1"), (label, "0.5"), ("a longer name", "0.25")]
+    lines = text_table(rows).splitlines()
+    assert {cell_len(line) for line in lines} == {cell_len("a longer name  0.25")}
+    print_pairs(rows)
+    told = capsys.readouterr().out.splitlines()
+    assert [line.rpartition("  ")[2] for line in told] == ["F1", "0.5", "0.25"]
+    assert {cell_len(line.rpartition("  ")[0]) for line in told} == {cell_len("a longer name")}
 
 
 def test_with_many_labels_the_text_lists_the_most_frequent_confusions(encoder, texts):

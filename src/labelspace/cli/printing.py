@@ -61,9 +61,9 @@ def print_json(value: Any, *, indent: int | None = 2) -> None:
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
     """Print `name  value` lines with the values in one column."""
-    width = max(len(name) for name, _ in pairs)
-    for name, value in pairs:
-        print(f"{name:<{width}}  {value}")
+    from labelspace.evaluate.text_table import text_table
+
+    print(text_table(pairs, left=(0, 1)))
 
 
 def console() -> "Console":

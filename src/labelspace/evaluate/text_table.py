@@ -1,6 +1,18 @@
-"""Plain-text tables."""
+"""Plain-text tables, and the width of a text as it is shown."""
 
 from collections.abc import Sequence
+
+
+def width_of(text: str) -> int:
+    r"""Return the columns of a terminal that a text takes: two for a Chinese character, none for a combining mark.
+
+    Example:
+        >>> width_of("sports"), width_of("体育"), width_of("cafe\u0301")
+        (6, 4, 4)
+    """
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def text_table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,), rules: Sequence[int] = ()) -> str:
@@ -17,14 +29,14 @@ def text_table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,), rul
         -------------
         agnews    0.7
     """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(width_of, column)) for column in zip(*rows, strict=True)]
     lines = []
     for number, row in enumerate(rows):
         if number in rules:
             lines.append("-" * sum(widths, 2 * (len(widths) - 1)))
-        cells = (
-            cell.ljust(width) if column in left else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
+        cells = []
+        for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            padding = " " * (width - width_of(cell))
+            cells.append(cell + padding if column in left else padding + cell)
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
