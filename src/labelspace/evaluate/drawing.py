@@ -1,14 +1,15 @@
 """Create and write figures: one style, no pyplot, the format by extension, reproducible bytes."""
 
 import io
+import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelspace.checks import import_optional
-from labelspace.errors import OutputError
+from labelspace.errors import LabelSpaceWarning, OutputError
 from labelspace.folders import write_atomically
 
 if TYPE_CHECKING:
@@ -21,8 +22,16 @@ FORMATS: dict[str, dict[str, None]] = {
     ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
 DOTS_PER_INCH = 150
+FONT = "DejaVu Sans"
+"""The font of figures, which comes with matplotlib."""
+MORE_FONTS = (
+    *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans CJK KR", "Noto Sans CJK TC", "Noto Sans CJK", "Noto Sans SC"),
+    *("Source Han Sans SC", "Source Han Sans", "WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Microsoft YaHei", "SimHei"),
+    *("PingFang SC", "Hiragino Sans", "Yu Gothic", "Malgun Gothic", "Noto Sans Thai", "Noto Sans Arabic"),
+    *("Noto Sans Devanagari", "Nirmala UI", "Tahoma", "Arial Unicode MS"),
+)
+"""Fonts for the characters that it lacks, as far as they are installed."""
 STYLE: dict[str, Any] = {
-    "font.family": ["DejaVu Sans"],
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.linewidth": 0.6,
@@ -38,6 +47,7 @@ STYLE: dict[str, Any] = {
     "svg.fonttype": "path",
     "legend.frameon": False,
 }
+_LACKING = re.compile(r"Glyph (\d+) .* missing from")
 
 
 def files_of(path: str | Path) -> list[Path]:
@@ -64,10 +74,48 @@ def drawing(what: str) -> Iterator[Any]:
     def new_figure(width: float, height: float) -> "Figure":
         return Figure(figsize=(round(width, 2), round(height, 2)), dpi=DOTS_PER_INCH, layout="constrained")
 
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        # A label in a script that the font lacks is drawn as boxes; the warning must not fail a strict caller.
-        warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing from", category=UserWarning)
+    lacking: dict[str, None] = {}
+    with matplotlib.rc_context({**STYLE, "font.family": _fonts()}), warnings.catch_warnings():
+        # matplotlib warns of every character each time that it is measured or drawn.
+        warnings.filterwarnings("always", message=_LACKING.pattern, category=UserWarning)
+        warnings.showwarning = _collecting(lacking)
         yield new_figure
+    if lacking:
+        first, *others = lacking
+        more = f" and {len(others)} other character{'s' * (len(others) > 1)}" if others else ""
+        warnings.warn(
+            f"no installed font has {first!r}{more}, so the figure shows boxes; install a Noto Sans font of the script "
+            "(Noto Sans CJK for Chinese, Japanese and Korean), or set matplotlib's font.family.",
+            LabelSpaceWarning,
+            stacklevel=4,
+        )
+
+
+def _fonts() -> list[str]:
+    """Return the fonts to look for a character in: those that the user set, ours, and those of other scripts."""
+    from matplotlib import font_manager, rcParams, rcParamsDefault
+
+    def chosen(settings: Any) -> list[str]:
+        return [name for family in settings["font.family"] for name in settings.get(f"font.{family}", [family])]
+
+    own = chosen(rcParams)
+    wanted = [*(own if own != chosen(rcParamsDefault) else ()), FONT, *MORE_FONTS]
+    installed = {FONT, *font_manager.get_font_names()}
+    return [name for name in dict.fromkeys(wanted) if name in installed]
+
+
+def _collecting(lacking: dict[str, None]) -> Callable[..., None]:
+    """Return a `showwarning` that notes the characters that no font has, and shows all other warnings."""
+    show_other = warnings.showwarning
+
+    def show(message: Warning | str, *rest: Any, **more: Any) -> None:
+        found = _LACKING.match(str(message))
+        if found is None:
+            show_other(message, *rest, **more)
+        else:
+            lacking[chr(int(found[1]))] = None
+
+    return show
 
 
 def write_figure(figure: "Figure", files: Sequence[Path]) -> tuple[Path, ...]:

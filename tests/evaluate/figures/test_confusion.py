@@ -77,7 +77,7 @@ def test_abstentions_have_their_own_column(evaluation, tmp_path):
 
 
 def test_dollars_underscores_and_other_scripts_in_a_label_do_no_harm(evaluation, tmp_path):
-    odd = replace(evaluation, labels=("_hidden", "$\\frac", "日本語"))
+    odd = replace(evaluation, labels=("_hidden", "$\\frac", "спорт"))
     confusion_figure(odd, tmp_path / "confusion")
 
 

@@ -3,15 +3,18 @@
 import ast
 import subprocess
 import sys
+import warnings
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from labelspace.errors import MissingDependencyError, OutputError
+from labelspace.errors import LabelSpaceWarning, MissingDependencyError, OutputError
 from labelspace.evaluate import (
     confusion_figure,
     consensus_figure,
+    drawing,
     estimate_figure,
     figures,
     label_similarity_figure,
@@ -20,7 +23,7 @@ from labelspace.evaluate import (
     sphere_figure,
 )
 from labelspace.evaluate.palette import label_colours
-from pictures import grey_of, nothing_is_cut
+from pictures import grey_of, nothing_is_cut, png_size
 
 KINDS = ["confusion", "map", "sphere", "similarity", "rejection", "estimate", "consensus"]
 
@@ -51,6 +54,47 @@ def test_the_same_input_gives_the_same_bytes_whatever_the_callers_style(draw, tm
         (second,) = draw(kind, tmp_path / f"second.{ending}")
         assert matplotlib.rcParams["font.size"] == 20
     assert first.read_bytes() == second.read_bytes()
+
+
+def test_the_callers_font_is_used(evaluation, tmp_path):
+    import matplotlib
+
+    own = {"font.family": ["DejaVu Serif"]}, {"font.sans-serif": ["No Such Font", "DejaVu Serif"]}, {}
+    drawn = []
+    for number, settings in enumerate(own):
+        with matplotlib.rc_context(settings):
+            (path,) = confusion_figure(evaluation, tmp_path / f"{number}.svg")
+        drawn.append(path.read_bytes())
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_a_character_that_our_font_lacks_comes_from_another_installed_font(evaluation, tmp_path, monkeypatch):
+    drawn = {}
+    for fonts in ((), ("No Such Font", "DejaVu Serif")):
+        monkeypatch.setattr(drawing, "MORE_FONTS", fonts)
+        (path,) = confusion_figure(evaluation, tmp_path / f"{len(fonts)}.png")
+        drawn[fonts] = path.read_bytes()
+    assert len(set(drawn.values())) == 1, "no font but ours is asked for what it has"
+    confusion_figure(replace(evaluation, labels=("\u02ef", "b", "c")), tmp_path / "more.png")  # without a warning
+
+
+def test_characters_that_no_font_has_are_told_once(evaluation, tmp_path, monkeypatch):
+    monkeypatch.setattr(drawing, "MORE_FONTS", ())
+    with pytest.warns(LabelSpaceWarning, match=r"no installed font has '.' and 2 other characters.*install") as told:
+        confusion_figure(replace(evaluation, labels=("体育", "財", "c")), tmp_path / "figure")
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    assert nothing_is_cut(tmp_path / "figure.png")
+
+
+def test_a_wide_character_has_twice_the_room_of_a_letter(evaluation, tmp_path, monkeypatch):
+    monkeypatch.setattr(drawing, "MORE_FONTS", ())
+    sizes = []
+    for name in ("体" * 20, "b" * 40):
+        with warnings.catch_warnings(action="ignore"):
+            (path,) = confusion_figure(replace(evaluation, labels=(name, "b", "c")), tmp_path / "figure.png")
+        sizes.append(png_size(path))
+    assert sizes[0] == sizes[1]
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from labelspace.evaluate.figures.panels import MOST_INCHES
 from labelspace.evaluate.metrics import NONE_OF_THESE
 from labelspace.evaluate.report import Evaluation
 from labelspace.evaluate.several import SeveralEvaluation
+from labelspace.evaluate.text_table import width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,12 +65,12 @@ def confusion_figure(evaluation: Evaluation | SeveralEvaluation, path: str | Pat
     if not counts[:, -1].any():
         counts, shares = counts[:, :-1], shares[:, :-1]
     columns = [*labels, NONE_OF_THESE][: counts.shape[1]]
-    longest = max(map(len, columns))
+    longest = max(width_of(short(name, 60)) for name in columns)
     with drawing("the confusion matrix") as new_figure:
         # Cell size in inches: room for four digits with few labels, for two with many.
         cell = 0.62 if len(columns) <= 12 else 0.36 if len(columns) <= 30 else 0.24
         font = 9.0 if len(columns) <= 30 else 6.5
-        margin = 0.9 + min(longest, 60) * font * 0.6 / 72
+        margin = 0.9 + longest * font * 0.6 / 72
         size = max(3.2, cell * len(columns))
         inches = min(MOST_INCHES, size + margin)
         font *= min(1.0, inches / (size + margin))
@@ -100,7 +101,7 @@ def _draw_confusion(
     from matplotlib.colors import PowerNorm
 
     axes.imshow(shares, cmap="Blues", norm=PowerNorm(0.5, vmin=0, vmax=1), interpolation="nearest")
-    slanted = counts.shape[1] > 12 or max(map(len, rows)) > 10
+    slanted = counts.shape[1] > 12 or max(map(width_of, rows)) > 10
     below = [short(name, 60) for name in rows]
     if counts.shape[1] > len(rows):
         below.append(NONE_OF_THESE if slanted else NONE_OF_THESE.replace("of ", "of\n"))

@@ -13,6 +13,7 @@ from labelspace.classify.fitted import answerer
 from labelspace.evaluate.drawing import drawing, files_of, short, write_figure
 from labelspace.evaluate.figures.panels import MOST_INCHES
 from labelspace.evaluate.figures.spaces import check_drawable, label_head
+from labelspace.evaluate.text_table import width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -131,7 +132,7 @@ def _draw_cosines(axes: "Axes", values: NDArray[np.float64], names: list[str], f
     shades = matplotlib.colormaps["Blues"].with_extremes(bad="#f0f0f0")
     cells = np.ma.array(values, mask=itself)
     image = axes.imshow(cells, cmap=shades, vmin=low, vmax=high, interpolation="nearest", aspect="auto")
-    slanted = count > ORDERED_ABOVE or max(map(len, names)) > 10
+    slanted = count > ORDERED_ABOVE or max(map(width_of, names)) > 10
     axes.set_xticks(range(count), names, fontsize=font)
     axes.set_yticks(range(count), names, fontsize=font)
     axes.tick_params(axis="x", rotation=90 if slanted else 0, length=2)

@@ -17,6 +17,7 @@ from labelspace.evaluate.evaluation import untrained_encoder
 from labelspace.evaluate.figures.spaces import Shown, check_points, shown_after, shown_before
 from labelspace.evaluate.metrics import NONE_OF_THESE
 from labelspace.evaluate.palette import MARKERS, label_colours
+from labelspace.evaluate.text_table import width_of
 from labelspace.seeds import child_seed
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def name_stars(
     taken: list[NDArray[np.float64]] = []
     for column in map(int, order):
         name = short(names[column], 32)
-        half = np.array([0.33 * font * len(name), 0.65 * font]) / 72  # of the box of a name, in inches
+        half = np.array([0.33 * font * width_of(name), 0.65 * font]) / 72  # of the box of a name, in inches
         for points in (0.9 * font + 4, -0.9 * font - 4):  # above the star, or below
             centre = stars[column] + np.array([0, points / 72])
             room = max(edge - half[0], 0.0)

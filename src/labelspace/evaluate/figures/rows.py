@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from labelspace.evaluate.drawing import short
+from labelspace.evaluate.text_table import width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +31,7 @@ def rows_inches(count: int) -> float:
 
 def names_inches(names: Sequence[str]) -> float:
     """Return the width of the longest name as it is drawn, in inches."""
-    return min(max(map(len, names)), NAME) * 9.0 * 0.62 / 72
+    return max(width_of(short(name, NAME)) for name in names) * 9.0 * 0.62 / 72
 
 
 def name_rows(axes: "Axes", names: Sequence[str], beside: Sequence[str], *, heading: str = "") -> None:
