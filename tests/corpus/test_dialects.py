@@ -61,6 +61,20 @@ def test_a_german_spreadsheet_is_read_and_its_dialect_reported(write, suffix, ma
     assert said == "utf-8" or "Größe" in line, "a wrong guess shows in a word of the file"
 
 
+@pytest.mark.parametrize(
+    ("text", "encoding", "telling"),
+    [
+        ("Güzel bir gün. Kargo şehir içinde.", "cp1254", "þehir"),
+        ("Zásilka nepřišla včas.", "cp1250", "nepøišla"),
+    ],
+    ids=["Turkish", "Czech"],
+)
+def test_the_words_shown_of_a_guessed_encoding_are_those_that_tell(write, text, encoding, telling):
+    path = write(f"id,text\n1,{text}\n", encoding=encoding)
+    with pytest.warns(LabelSpaceWarning, match=rf"cp1252 \(it has .*'{telling}'"):
+        read(path)
+
+
 def test_unicode_text_of_a_spreadsheet_has_tabs_and_a_mark(write):
     path = write("id\ttext\r\n1\tfür alle, „immer“\r\n".encode("utf-16"), "in.csv")
     with pytest.warns(LabelSpaceWarning, match=r"'\\t' and the encoding utf-16"):

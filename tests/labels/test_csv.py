@@ -1,5 +1,6 @@
-"""Label files in CSV: descriptions in rows or in numbered columns."""
+"""Label files in CSV: descriptions in rows or in numbered columns, as spreadsheets save them."""
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,16 @@ def test_empty_rows_are_skipped(read):
     assert read("label,description\n\na,x\n,\nb,y\n , \n").names == ("a", "b")
 
 
+@pytest.mark.parametrize("separator", [";", "\t", "|", ","])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_a_file_of_a_spreadsheet_is_read(tmp_path, separator, encoding):
+    rows = [["label", "phrase", "description_1"], ["öffnen", f"das Öffnen{separator} der Zugang", 'Die Tür, "zu".']]
+    file = tmp_path / "labels.csv"
+    with file.open("w", encoding=encoding, newline="") as out:
+        csv.writer(out, delimiter=separator).writerows([*rows, ["no", "", ""]])
+    assert LabelSpace.from_file(file) == LabelSpace([Label(*rows[1][:2], None, rows[1][2:]), Label("no")])
+
+
 ERRORS = {
     "nothing in it": ("\n", "labels.csv: the file is empty; write a header line"),
     "only a header": ("label,description\n", "labels.csv:1: a classifier needs at least two labels. Got none"),
@@ -58,7 +69,15 @@ ERRORS = {
         "label,desciption\n",
         "labels.csv:1: unknown column 'desciption'. Did you mean 'description'?",
     ),
-    "semicolons": ("label;description\na;x\n", "A CSV label file separates its columns with commas; save it that way."),
+    "a typo in a column behind a semicolon": (
+        "label;desciption\na;x\n",
+        "labels.csv:1: unknown column 'desciption'. Did you mean 'description'?",
+    ),
+    "a semicolon without quotes": (
+        "label;description\na;x\nb;red; hot\n",
+        "labels.csv:3: 3 cells under 2 columns; put a cell that holds a semicolon in quotes.",
+    ),
+    "unknown columns": ("a;b\nc;d\n", "labels.csv:1: unknown column 'a;b'. Known: label, phrase"),
     "no column of labels": ("phrase,description\n", "there is no column 'label'. Got 'phrase', 'description'"),
     "a column twice": ("label,name\n", "labels.csv:1: the column 'name' appears twice; keep one."),
     "a numbered column twice": ("label,description1,description_1\n", "the column 'description_1' appears twice"),

@@ -37,6 +37,15 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_ELSEWHERE = [
+    letter
+    for byte in range(128, 256)
+    for page in ("cp1250", "cp1254", "cp1257")
+    if (letter := bytes([byte]).decode("cp1252", "ignore")).isalpha()
+    and (other := bytes([byte]).decode(page, "ignore")).isalpha()
+    and other != letter
+]
+"""Letters of Windows-1252, each as often as other encodings of Europe have another letter at its byte."""
 _INSIDE_WORDS = "\u2019\u00ad\u2013\u2014"  # apostrophe, soft hyphen, dashes
 _SPELLED = {"tab": "\t", "\\t": "\t"}  # a tab is hard to type in a shell
 
@@ -107,13 +116,19 @@ def dialect_of(path: Place, delimiter: str, encoding: str, wanted: Sequence[str]
     split = _delimiter(path, text, own, wanted, whole=whole) if delimiter == AUTO else delimiter
     if (split == own or delimiter != AUTO) and (found == "utf-8" or encoding != AUTO):
         return Dialect(split, found)
-    word = re.search(r"\w{0,12}[^\x00-\x7f]\w{0,12}", text)
-    shown = f" (it has {one_line(word[0])!r})" if word and found != "utf-8" else ""
+    words = ", ".join(repr(one_line(word)) for word in _telling_words(text))
+    shown = f" (it has {words})" if words and found != "utf-8" else ""
     told = (
         f"{path}: read with the delimiter {split!r} and the encoding {found}{shown}; "
         "name others with delimiter and encoding (--delimiter, --encoding)."
     )
     return Dialect(split, found, told)
+
+
+def _telling_words(text: str) -> list[str]:
+    """Return up to three words by whose letters a reader sees whether Windows-1252 is the encoding."""
+    words = dict.fromkeys(re.findall(r"\w{0,12}[^\x00-\x7f]\w{0,12}", text))
+    return sorted(words, key=lambda word: -max(map(_ELSEWHERE.count, word)))[:3]
 
 
 def _encoding(path: Place, sample: bytes, asked: str, *, whole: bool) -> str:
@@ -138,7 +153,7 @@ def _encoding(path: Place, sample: bytes, asked: str, *, whole: bool) -> str:
             return "cp1252"
         raise InputError(
             f"{path}: cannot be read, its text is not UTF-8 ({one_line(error)}) and its encoding is uncertain; save it "
-            "as UTF-8, which spreadsheets call 'CSV UTF-8', or name its encoding (--encoding), for example cp1250."
+            "as UTF-8, which spreadsheets call 'CSV UTF-8', or name its encoding (--encoding), such as cp1250, gb18030."
         ) from error
     return "utf-8"
 

@@ -42,6 +42,7 @@ YAML_HINTS = {
 ODD_BREAKS = re.compile("[\r\x85\u2028\u2029]")
 
 COLUMNS = ("label", "name", "phrase", "verbalizer", "description")
+SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 NUMBERED = re.compile(r"description[_ ]?(\d+)")
 
 
@@ -296,8 +297,20 @@ def _mark_scalars(value: Any) -> Any:
 # ---- CSV
 
 
+def _separator(text: str) -> str:
+    """Return what splits the header line into the most known columns, a comma in case of doubt."""
+    header = next((line for line in text.splitlines() if line.strip(" ,;|\t")), "")
+    return max(SEPARATORS, key=lambda mark: sum(_is_column(cell.strip(' "')) for cell in header.split(mark)))
+
+
+def _is_column(cell: str) -> bool:
+    column = cell.strip().lower()
+    return column in COLUMNS or NUMBERED.fullmatch(column) is not None
+
+
 def _read_csv(text: str, file: str) -> tuple[Any, FromFile]:
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    mark = _separator(text)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
     rows: list[tuple[int, list[str]]] = []
     start = 1
     try:
@@ -307,7 +320,8 @@ def _read_csv(text: str, file: str) -> tuple[Any, FromFile]:
             start = reader.line_num + 1
     except csv.Error as error:
         raise LabelFileError(
-            f"{file}:{start}: not valid CSV: {error}; put a cell with commas or quotes in quotes, and double those."
+            f"{file}:{start}: not valid CSV: {error}; put a cell that holds {SEPARATORS[mark]} or quotes in quotes, "
+            "and double those."
         ) from error
     if not rows:
         raise LabelFileError(f"{file}: the file is empty; write a header line such as 'label,description'.")
@@ -315,6 +329,11 @@ def _read_csv(text: str, file: str) -> tuple[Any, FromFile]:
     lines: dict[tuple[Any, ...], int] = {("labels",): rows[0][0]}
     labels: dict[str, dict[str, Any]] = {}
     for line, row in rows[1:]:
+        if len(row) > len(columns):
+            raise LabelFileError(
+                f"{file}:{line}: {len(row)} cells under {len(columns)} columns; put a cell that holds "
+                f"{SEPARATORS[mark]} in quotes."
+            )
         _read_row(row, columns, labels, lines, file, line)
     return {"labels": list(labels.values())}, FromFile(file, lines)
 
@@ -325,10 +344,8 @@ def _columns(header: list[str], where: str) -> list[str]:
     for cell in header:
         column = cell.strip().lower()
         numbered = NUMBERED.fullmatch(column)
-        if column not in COLUMNS and not numbered:
+        if not _is_column(cell):
             hint = did_you_mean(column, COLUMNS)
-            if any(mark in cell for mark in ";\t|"):
-                hint = " A CSV label file separates its columns with commas; save it that way."
             raise LabelFileError(
                 f"{where}unknown column {quoted(cell)}.{hint} Known: label, phrase, verbalizer, description, "
                 "description_1, description_2, ..."
@@ -353,10 +370,6 @@ def _read_row(
     line: int,
 ) -> None:
     """Add one row to `labels` and the lines of its values to `lines`."""
-    if len(row) > len(columns):
-        raise LabelFileError(
-            f"{file}:{line}: {len(row)} cells under {len(columns)} columns; put a cell that holds a comma in quotes."
-        )
     cells = {column: cell.strip() for column, cell in zip(columns, row, strict=False)}
     name = cells.get("label", "")
     if not name:
