@@ -24,6 +24,19 @@ def test_a_quoted_name_of_init_may_hold_a_comma(run, tmp_path):
     assert LabelSpace.from_file(tmp_path / "a.yaml").names == ("war", "food, drink", "it's 5\" wide")
 
 
+@pytest.mark.parametrize(
+    "names", ["配送\uff0c登录\uff0c退款", "配送、登录、退款", "配送\uff0c登录, 退款", "配送\u060c登录\u060c 退款"]
+)
+def test_names_of_init_may_stand_between_the_commas_of_other_scripts(run, tmp_path, names):
+    run("init", tmp_path / "a.yaml", "--names", names)
+    assert LabelSpace.from_file(tmp_path / "a.yaml").names == ("配送", "登录", "退款")
+
+
+def test_a_name_of_init_keeps_a_mark_that_is_no_comma_of_the_list(run, tmp_path):
+    run("init", tmp_path / "a.yaml", "--names", "食品、饮料\uff0c服装", "--names", '"配送\uff0c登录"')
+    assert LabelSpace.from_file(tmp_path / "a.yaml").names == ("食品、饮料", "服装", "配送\uff0c登录")
+
+
 def test_init_keeps_an_existing_file_without_overwrite(run, refused, label_file):
     before = label_file.read_text()
     assert "--overwrite" in refused(run("init", label_file, "--names", "a,b"))
