@@ -10,7 +10,7 @@ export HF_HUB_OFFLINE  := 1
 export MPLBACKEND      := Agg
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help setup demo test check lint types layers fast slow portable package oldest browser docs format bench bench-btzsc bench-study bench-lacon \
+.PHONY: help setup demo test check lint types layers fast slow portable package oldest newest browser docs format bench bench-btzsc bench-study bench-lacon \
 	bench-uncertainty bench-prefinetune bench-nli study clean
 
 help:            ## this list
@@ -75,6 +75,12 @@ package: $(READY) ## build wheel and sdist, check them, and try the wheel in an 
 OLDEST := $(VENV)-oldest
 oldest:          ## the fast tests on the oldest versions that pyproject.toml promises, in an environment of their own
 	$(PYTHON) tests/oldest.py $(OLDEST)
+
+NEWEST := $(VENV)-newest
+newest:          ## the fast tests on the newest version of everything, torch's CUDA build of several GB too
+	$(PYTHON) -m venv $(NEWEST)
+	$(NEWEST)/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[dev]'
+	OMP_NUM_THREADS=1 $(NEWEST)/bin/python -m pytest -q -n 2 -p no:cacheprovider -m "not slow" tests src --doctest-modules
 
 browser:         ## Chromium for the tests of the studio, from Debian's packages; without it they are skipped
 	command -v chromium > /dev/null || { apt-get update -q && apt-get install -y -q chromium; }
