@@ -1,9 +1,6 @@
-"""Scorers work as models of the btzsc package and the other way round; bad scores are a clear error."""
+"""Models of the btzsc package work as scorers; bad scores are a clear error."""
 
-import abc
 import math
-import sys
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -11,7 +8,7 @@ import pytest
 from bench.fakes import write_task
 from labelspace import Label, LabelSpace
 from labelspace.bench import load_task, run
-from labelspace.bench.adapters import HarnessModel, HarnessScorer, open_harness
+from labelspace.bench.adapters import HarnessScorer, open_harness
 from labelspace.errors import ConfigError, InputError, ShapeError
 
 SPACE = LabelSpace([Label("a", verbalizer="It is a."), Label("b", verbalizer="It is bb."), Label("c")])
@@ -33,20 +30,6 @@ class Theirs:
         if self.give is not None:
             return self.give(texts, labels)
         return np.array([[len(text) / len(label) for label in labels] for text in texts])
-
-
-class Ours:
-    """A Scorer."""
-
-    name, family = "ours", "nli"
-
-    def __init__(self, give=None) -> None:
-        self.give = give
-
-    def scores(self, texts, space):
-        if self.give is not None:
-            return self.give(texts, space)
-        return np.array([[-abs(len(text) - len(each)) for each in space.verbalizers] for text in texts], np.float32)
 
 
 def test_a_harness_model_gets_the_verbalizers_as_labels():
@@ -90,39 +73,15 @@ def test_lists_and_tensors_are_accepted_as_scores():
     ],
     ids=["label missing", "vector", "transposed", "nan", "infinite", "ragged", "words"],
 )
-@pytest.mark.parametrize("way", ["theirs", "ours"])
-def test_invalid_scores_are_refused_in_both_directions(way, give, error, message):
-    ask = {
-        "theirs": lambda: HarnessScorer(Theirs(give)).scores(TEXTS, SPACE),
-        "ours": lambda: HarnessModel(Ours(give)).predict_scores(TEXTS, list(SPACE.names)),
-    }[way]
+def test_invalid_scores_are_refused(give, error, message):
     with pytest.raises(error, match=message) as caught:
-        ask()
-    assert way in str(caught.value)
+        HarnessScorer(Theirs(give)).scores(TEXTS, SPACE)
+    assert "theirs" in str(caught.value)
 
 
-def test_a_scorer_works_as_a_harness_model():
-    model = HarnessModel(Ours())
-    assert (model.model_name, model.model_type) == ("ours", "nli")
-    found = model.predict_scores(["abc"], ["abc", "abcdef"], batch_size=2)
-    assert found.tolist() == [[0, -3]]
-    assert model.predict(["abc", "abcdefg"], ["abc", "abcdef"]).tolist() == [0, 1]
-
-
-def test_labels_may_be_the_same_sentence_twice():
-    assert HarnessModel(Ours()).predict(["abc"], ["abc", "abc"]).tolist() == [0]
-
-
-def test_both_adapters_in_a_row_give_the_same_scores():
-    again = HarnessScorer(HarnessModel(Ours()))
-    assert (again.scores(TEXTS, SPACE) == Ours().scores(TEXTS, SPACE)).all()
-    assert (again.name, again.family) == ("ours", "nli")
-
-
-@pytest.mark.parametrize("adapter", [HarnessScorer, HarnessModel])
-def test_an_object_without_the_method_is_refused(adapter):
+def test_an_object_without_the_method_is_refused():
     with pytest.raises(ConfigError, match="must have a method"):
-        adapter(object())
+        HarnessScorer(object())
 
 
 def test_an_open_harness_model_has_its_own_name():
@@ -166,27 +125,3 @@ def test_the_packages_own_model_scores_as_it_does_alone(tmp_path, tiny_encoder_f
 def test_an_invalid_batch_size_is_refused():
     with pytest.raises(ConfigError, match="batch_size"):
         HarnessScorer(Theirs(), batch_size=0)
-
-
-def test_it_is_registered_as_a_model_of_an_installed_package(monkeypatch):
-    class BaseModel(abc.ABC):
-        @abc.abstractmethod
-        def predict_scores(self, texts, labels, batch_size=32): ...
-
-    package, models, base = ModuleType("btzsc"), ModuleType("btzsc.models"), ModuleType("btzsc.models.base")
-    package.__spec__ = models.__spec__ = base.__spec__ = object()
-    base.BaseModel = BaseModel
-    for module in (package, models, base):
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-    assert isinstance(HarnessModel(Ours()), BaseModel)
-
-
-def test_the_package_accepts_it():
-    benchmark = pytest.importorskip("btzsc.benchmark", reason="the package btzsc is not installed")
-    model = HarnessModel(Ours())
-    assert benchmark.BTZSCBenchmark._resolve_model(model) is model
-
-
-def test_it_works_without_the_package(monkeypatch):
-    monkeypatch.setitem(sys.modules, "btzsc", None)
-    assert HarnessModel(Ours()).predict(["abc"], ["abc", "abcdef"]).tolist() == [0]

@@ -10,7 +10,6 @@ import pytest
 
 from classify.doubt import FEW, FEW_Y, uncertainty
 from labelspace import Encoder, LaConClassifier, UncertaintyClassifier, ZeroShotClassifier
-from labelspace.bench.adapters import HarnessModel
 from labelspace.classify import distinct
 from labelspace.classify.bi_encoder import BiEncoderClassifier
 from labelspace.evaluate import evaluate
@@ -95,8 +94,3 @@ def test_equally_frequent_confusions_are_listed_in_label_order(encoders: dict[st
     found = evaluate(clf, [TWICE, TWICE], ["zebra", "lion"], baselines=False)
     told = most_frequent_confusions(found.counts, found.labels)
     assert told == [("zebra", "ant", 1), ("lion", "ant", 1)]
-
-
-def test_a_tie_of_benchmark_labels_goes_to_the_first_in_its_order(encoders: dict[str, Encoder]):
-    harness = HarnessModel(ZeroShotClassifier(["one", "two"], encoders["float32"], anchor="verbalizer").fit())
-    assert harness.predict(documents(), ["It is that.", "It is that.", "It is that."]).tolist() == [0] * 45

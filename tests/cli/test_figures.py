@@ -23,7 +23,7 @@ def files_of(*names):
 
 
 @pytest.mark.slow
-def test_with_labels_all_figures_aresample_rows(run, saved, documents, tmp_path):
+def test_with_labels_all_figures_are_drawn(run, saved, documents, tmp_path):
     out = tmp_path / "figures"
     result = run("figures", saved, documents, "--out", out, "--label-column", "label", "--projection", "pca")
     assert result.exit_code == 0, result.output

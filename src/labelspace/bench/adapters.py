@@ -1,14 +1,11 @@
-"""Adapters between labelspace's scorers and the models of the btzsc package, in both directions.
+"""Models written for the btzsc package, as scorers and models of ours.
 
     HarnessScorer(model)    their model   -> our Scorer:  scores(texts, space)
     open_harness(model)     their model   -> our OpenModel, for `run`
-    HarnessModel(scorer)    our Scorer    -> their model: predict_scores(texts, labels), predict(texts, labels)
 
 Their interface takes labels as sentences; ours takes a label space, whose verbalizers are those sentences.
 """
 
-import importlib
-import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol, final, runtime_checkable
@@ -19,9 +16,8 @@ from numpy.typing import NDArray
 from labelspace.bench.models import FAMILIES_OF_MODELS, OTHER, OpenModel
 from labelspace.bench.revision import model_revision
 from labelspace.checks import check_number
-from labelspace.classify.scorer import Scorer
 from labelspace.errors import ConfigError, InputError, ShapeError
-from labelspace.labels import Label, LabelSpace
+from labelspace.labels import LabelSpace
 
 
 @runtime_checkable
@@ -49,7 +45,7 @@ class HarnessScorer:
         ...     model_type = "embedding"
         ...     def predict_scores(self, texts, labels, batch_size=32):
         ...         return [[-abs(len(text) - len(label)) for label in labels] for text in texts]
-        >>> space = LabelSpace([Label("short", verbalizer="ab"), Label("long", verbalizer="abcdef")])
+        >>> space = LabelSpace.from_dict({"labels": {"short": {"verbalizer": "ab"}, "long": {"verbalizer": "abcdef"}}})
         >>> scorer = HarnessScorer(Lengths())
         >>> scorer.family, scorer.scores(["xyz", "uvwxy"], space).tolist()
         ('embedding', [[-1.0, -3.0], [-3.0, -1.0]])
@@ -132,58 +128,6 @@ def _weights(module: Any) -> tuple[int | None, str]:
     return sum(each.numel() for each in weights) or None, min(kinds, default="float32")
 
 
-@final
-class HarnessModel:
-    """A Scorer as a model for the btzsc package.
-
-    If the package is installed, this class is registered with its model type, so `BTZSCBenchmark().evaluate` takes it.
-
-    Args:
-        scorer: any object with `scores(texts, space)`.
-        model_name: name in the package's reports; default: the scorer's own name.
-        model_type: `"embedding"`, `"nli"`, `"reranker"`, `"llm"`; default: the scorer's family.
-
-    Raises:
-        ConfigError: the object has no method `scores`.
-
-    Example:
-        >>> class First:
-        ...     def scores(self, texts, space):
-        ...         return np.eye(len(texts), len(space), dtype=np.float32)
-        >>> HarnessModel(First()).predict(["a", "b"], ["It is a.", "It is b."]).tolist()
-        [0, 1]
-    """
-
-    def __init__(self, scorer: Scorer, *, model_name: str | None = None, model_type: str | None = None) -> None:
-        if not callable(getattr(scorer, "scores", None)):
-            raise ConfigError(f"scorer must have a method scores(texts, space). Got {type(scorer).__name__} instead.")
-        self.scorer = scorer
-        self.model_name: str = model_name or str(getattr(scorer, "name", type(scorer).__name__))
-        self.model_type: str = model_type or str(getattr(scorer, "family", OTHER))
-        _register()
-
-    def predict_scores(self, texts: list[str], labels: list[str], batch_size: int = 32) -> NDArray[np.float32]:
-        """Return [text label], higher is likelier.
-
-        Args:
-            texts: documents.
-            labels: one sentence per candidate label, two or more.
-            batch_size: ignored; labelspace batches by tokens.
-
-        Raises:
-            ShapeError: the scorer returned another shape.
-            InputError: the scorer returned a value that is not finite.
-        """
-        del batch_size
-        # Label names must be unique and one line long; sentences need not.
-        space = LabelSpace([Label(f"label {i}", verbalizer=text) for i, text in enumerate(labels, start=1)])
-        return checked_scores(self.scorer.scores(texts, space), len(texts), space, self.model_name)
-
-    def predict(self, texts: list[str], labels: list[str], batch_size: int = 32) -> NDArray[np.int64]:
-        """Return [text] the column of the highest score; ties go to the first."""
-        return self.predict_scores(texts, labels, batch_size).argmax(axis=1).astype(np.int64)
-
-
 def checked_scores(given: object, texts: int, space: LabelSpace, who: str) -> NDArray[np.float32]:
     """Return a model's score matrix as float32, after checking shape and values.
 
@@ -215,11 +159,3 @@ def checked_scores(given: object, texts: int, space: LabelSpace, who: str) -> ND
             "scores must be finite, so this model cannot be evaluated."
         )
     return scores
-
-
-def _register() -> None:
-    """Register `HarnessModel` with the package's base class: inheriting would need the package to be installed."""
-    if importlib.util.find_spec("btzsc") is None:
-        return
-    base: Any = importlib.import_module("btzsc.models.base").BaseModel
-    base.register(HarnessModel)
