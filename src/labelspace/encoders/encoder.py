@@ -19,7 +19,7 @@ from labelspace.encoders.plain import PlainFolder
 from labelspace.encoders.precision import choose_device, choose_dtype
 from labelspace.encoders.registry import DEFAULT_ENCODER, EncoderSpec
 from labelspace.encoders.resolve import check_remote_code, resolve
-from labelspace.encoders.scripts import SOME, in_other_scripts, is_unread
+from labelspace.encoders.scripts import LOOKED_AT, SOME, in_other_scripts, is_unread
 from labelspace.encoders.side_by_side import side_by_side
 from labelspace.errors import InputError, LabelSpaceWarning
 from labelspace.header import refuse_no_encoder
@@ -276,7 +276,11 @@ class Encoder:
 
     def _warn_of_an_unread_script(self, texts: Sequence[str], token_ids: Sequence[Sequence[int]], role: str) -> None:
         """Warn, once for an encoder, of texts whose letters its vocabulary hardly knows."""
-        others = [] if self._warned else in_other_scripts(texts)
+        if self._warned:
+            return
+        step = max(1, len(texts) // LOOKED_AT)
+        texts, token_ids = texts[::step], token_ids[::step]
+        others = in_other_scripts(texts)
         if not others or len(others) < SOME * len(texts):
             return
         (blank,), unknown_id = self._ids([""], role), self._reader.unknown_id

@@ -17,6 +17,9 @@ PIECES, PIECES_OF_WIDE = 0.5, 1.2
 """Most tokens a character, and most a wide one, such as Chinese. A multilingual vocabulary was seen to need up to .36
 and .6 (one that has each Chinese character needs 1), an English one .47 and more, where it had tokens at all."""
 
+LOOKED_AT = 256
+"""Texts of a call that are looked at, at least, spread over all."""
+
 SOME = 0.05
 """Share of texts in such a script from which a word about them is worth it."""
 
