@@ -1,5 +1,6 @@
 """`labelspace init` and `labelspace lint`: start a label file, and check one."""
 
+import re
 import shlex
 import sys
 from collections.abc import Callable
@@ -62,7 +63,7 @@ def init_command(
         raise ConfigError(f"{file}: the name of a new label file must end in .yaml or .yml.")
     if not overwrite and file.exists():
         raise ConfigError(f"{file} exists already; name another, or replace it with --overwrite.")
-    found = [name for part in names or [] for name in listed_names(part)]
+    found = [name for part in names or [] for name in _names(part)]
     if not found:
         if not _on_a_terminal():
             raise ConfigError('no labels; give them as --names "sports,politics", or run this on a terminal.')
@@ -198,7 +199,7 @@ def _ask(name: str, template: str | None) -> tuple[str, list[str], str | None]:
     tell("Which labels are there? Commas between them, or one a line; an empty line ends.")
     names: list[str] = []
     while True:
-        answer = listed_names(_read("> "))
+        answer = _names(_read("> "))
         if not answer and len(names) > 1:
             break
         if not answer:
@@ -236,3 +237,12 @@ def _read(prompt: str) -> str:
         tell("")
         raise typer.Abort
     return line.strip()
+
+
+def _names(words: str) -> list[str]:
+    """Return the names of a list, whose commas may be Chinese or Arabic.
+
+    "\u3001", which Chinese also writes within a name, counts where there is no other.
+    """
+    commas = "\uff0c\u060c" if re.search("[,\uff0c\u060c]", words) else "\u3001"
+    return listed_names(re.sub(f'("[^"]*")|[{commas}]', lambda found: found[1] or ",", words))

@@ -3,7 +3,6 @@
 import csv
 import gc
 import itertools
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -98,14 +97,10 @@ def still_free(out: Path, kind: str, *, overwrite: bool) -> Path:
 def listed_names(words: str) -> list[str]:
     """Return the names of a list with commas; a name that has a comma stands in quotes.
 
-    Commas may be Chinese or Arabic; "\u3001", which Chinese also writes within a name, counts where there is no other.
-
     Example:
-        >>> listed_names('war, "food, drink"'), listed_names("配送、登录")
-        (['war', 'food, drink'], ['配送', '登录'])
+        >>> listed_names('war, "food, drink"')
+        ['war', 'food, drink']
     """
-    commas = "\uff0c\u060c" if re.search("[,\uff0c\u060c]", words) else "\u3001"
-    words = re.sub(f'("[^"]*")|[{commas}]', lambda found: found[1] or ",", words)
     (cells,) = csv.reader([" ".join(words.splitlines())], skipinitialspace=True) if words.strip() else ([],)
     return [cell.strip() for cell in cells if cell.strip()]
 

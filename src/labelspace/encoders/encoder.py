@@ -19,7 +19,7 @@ from labelspace.encoders.plain import PlainFolder
 from labelspace.encoders.precision import choose_device, choose_dtype
 from labelspace.encoders.registry import DEFAULT_ENCODER, EncoderSpec
 from labelspace.encoders.resolve import check_remote_code, resolve
-from labelspace.encoders.scripts import LOOKED_AT, SOME, in_other_scripts, is_unread
+from labelspace.encoders.scripts import unread_text
 from labelspace.encoders.side_by_side import side_by_side
 from labelspace.errors import InputError, LabelSpaceWarning
 from labelspace.header import refuse_no_encoder
@@ -276,23 +276,15 @@ class Encoder:
 
     def _warn_of_an_unread_script(self, texts: Sequence[str], token_ids: Sequence[Sequence[int]], role: str) -> None:
         """Warn, once for an encoder, of texts whose letters its vocabulary hardly knows."""
-        if self._warned:
+        if self._warned or all(map(str.isascii, texts)):
             return
-        step = max(1, len(texts) // LOOKED_AT)
-        texts, token_ids = texts[::step], token_ids[::step]
-        others = in_other_scripts(texts)
-        if not others or len(others) < SOME * len(texts):
-            return
-        (blank,), unknown_id = self._ids([""], role), self._reader.unknown_id
-        tokens = sum(len(token_ids[position]) - len(blank) for position in others)
-        unknown = 0
-        if unknown_id is not None:
-            unknown = sum(token_ids[position].count(unknown_id) - blank.count(unknown_id) for position in others)
-        if not is_unread([texts[position] for position in others], tokens=tokens, unknown=unknown):
+        (blank,) = self._ids([""], role)
+        text = unread_text(texts, token_ids, blank, self._reader.unknown_id)
+        if text is None:
             return
         self._warned = True
         warnings.warn(
-            f"{self.name} does not know the language of texts such as {texts[others[0]]!r:.40}: it reads single "
+            f"{self.name} does not know the language of texts such as {text!r:.40}: it reads single "
             "letters, or nothing. Take an encoder of that language, such as intfloat/multilingual-e5-base.",
             LabelSpaceWarning,
             stacklevel=3,

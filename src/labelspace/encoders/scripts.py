@@ -27,6 +27,34 @@ FEWEST = 20
 """Characters that are enough to tell."""
 
 
+def unread_text(
+    texts: Sequence[str], token_ids: Sequence[Sequence[int]], blank: Sequence[int], unknown_id: int | None
+) -> str | None:
+    """Return a text whose words a vocabulary does not know, if it knows those of enough texts too little.
+
+    Args:
+        texts: the texts.
+        token_ids: their tokens, with prompt and special tokens.
+        blank: the tokens of an empty text: prompt and special tokens alone.
+        unknown_id: the token of what the vocabulary lacks, if it has one.
+
+    Example:
+        >>> unread_text(["a match"] * 9 + ["Команда выиграла матч"], [[1, 7, 2]] * 9 + [[1, *range(21), 2]], [1, 2], 0)
+        'Команда выиграла матч'
+    """
+    step = max(1, len(texts) // LOOKED_AT)
+    texts, token_ids = texts[::step], token_ids[::step]
+    others = in_other_scripts(texts)
+    if not others or len(others) < SOME * len(texts):
+        return None
+    tokens = sum(len(token_ids[position]) - len(blank) for position in others)
+    unknown = 0
+    if unknown_id is not None:
+        unknown = sum(token_ids[position].count(unknown_id) - blank.count(unknown_id) for position in others)
+    unread = is_unread([texts[position] for position in others], tokens=tokens, unknown=unknown)
+    return texts[others[0]] if unread else None
+
+
 def in_other_scripts(texts: Sequence[str]) -> list[int]:
     """Return the positions of the texts that are mostly in other letters than Latin ones.
 

@@ -101,7 +101,7 @@ class LabelSpace:
         """Read a label file.
 
         Args:
-            path: a YAML (.yaml, .yml) or JSON (.json) file in UTF-8, or a CSV (.csv) file as spreadsheets save it.
+            path: a YAML (.yaml, .yml), JSON (.json) or CSV (.csv) file, in UTF-8.
             name: replaces the name in the file.
             template: replaces the template in the file; a CSV file has none.
 

@@ -77,7 +77,7 @@ def _parts(word: str) -> Iterator[str]:
 
 @cache
 def _expression(letter: str, alone: str, *, marks: bool) -> re.Pattern[str]:
-    word, mark = f"{letter}+", ""
+    word, then = f"{letter}+", ""
     if marks:
         every = (chr(code) for code in range(0x300, 0x1F000) if code not in _SELECTORS)
         found = [each for each in every if unicodedata.category(each) in ("Mn", "Mc")] + ["\u200c", "\u200d"]
@@ -85,4 +85,5 @@ def _expression(letter: str, alone: str, *, marks: bool) -> re.Pattern[str]:
         # `re` has a table for a class of low characters; of high ones it tries each, so they are asked for their range.
         mark = f"(?:[{low}]|(?=[\U00010000-\U0001efff])[{high}])"
         word += f"(?:{mark}+{letter}*)*"
-    return re.compile(rf"(?=\w)[{alone}]{mark and f'{mark}*'}|{word}" if alone else word)
+        then = f"{mark}*"
+    return re.compile(rf"(?=\w)[{alone}]{then}|{word}" if alone else word)
