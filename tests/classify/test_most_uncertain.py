@@ -187,7 +187,10 @@ def test_without_a_measure_of_its_own_the_least_probable_answer_is_first(kind: s
 def test_of_several_labels_the_text_nearest_to_a_cut_is_first(encoders: dict[str, Encoder]):
     model = ZeroShotClassifier(["sports", "money"], encoders["float32"], several=True).fit(TEXTS)
     away = np.abs(model.decision_function(TEXTS)).min(axis=1)
-    assert model.most_uncertain(TEXTS).tolist() == sorted(range(60), key=lambda row: away[row])
+    found = model.most_uncertain(TEXTS)
+    assert sorted(found.tolist()) == list(range(60))
+    # A cut lies midway between two scores: which of the two texts is nearer is a matter of the processor's rounding.
+    assert (np.diff(away[found]) > -1e-6).all()
 
 
 def test_texts_as_far_from_a_cut_on_either_side_keep_their_order():
