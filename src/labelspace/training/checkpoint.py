@@ -35,7 +35,7 @@ FIT_PARTS = ("descriptions", "rows", "student")
 RATE = "rate"
 """The work before the updates whose result `remembered` keeps."""
 
-# Options that may change on resume. `total_steps` follows from the rest, and older checkpoints lack it.
+# Options that may change on resume. `total_steps` follows from the rest.
 MAY_DIFFER = {"max_seconds", "total_steps"}
 
 
@@ -125,7 +125,7 @@ class Place:
             ConfigError, ModelFolderError: as `read`.
         """
         state = read_state(self.folder)
-        _check_same(self.folder.parent, state["run"], self.run, known_only=state["format"] == 1)
+        _check_same(self.folder.parent, state["run"], self.run)
 
     def read(self) -> State:
         """Read the checkpoint.
@@ -141,9 +141,7 @@ class Place:
             best_file = self.folder / "best.safetensors"
             best = load_file(best_file) if best_file.is_file() else weights
             optimizer = load_file(self.folder / "optimizer.safetensors")
-            # Format 1 did not store losses.
-            losses = torch.full((state["step"],), torch.nan)
-            progress = load_file(self.folder / "progress.safetensors") if state["format"] > 1 else {"losses": losses}
+            progress = load_file(self.folder / "progress.safetensors")
         except (OSError, SafetensorError) as error:
             raise ModelFolderError(f"{self.folder} cannot be read ({error}); start again in another folder.") from error
         return State(
@@ -245,7 +243,7 @@ def read_state(folder: Path) -> dict[str, Any]:
 
     Raises:
         ConfigError: there is no checkpoint.
-        ModelFolderError: it is damaged, cut off or of a newer format.
+        ModelFolderError: it is damaged, cut off or of another format.
     """
     path = folder / "state.json"
     if not path.is_file():
@@ -253,14 +251,14 @@ def read_state(folder: Path) -> dict[str, Any]:
     try:
         state = json.loads(path.read_text(encoding="utf-8"))
         version, files = state["format"], state["files"]
-        if version == 1:
-            state["step"] = state["looks"][-1]["step"]
         _ = (dict(state["run"]["config"]), list(state["looks"]), int(state["step"]), int(state["best_step"]))
-        _ = (float(state["seconds"]), [facts["bytes"] for facts in files.values()])
+        _ = (int(state["run"]["total_steps"]), float(state["seconds"]), [facts["bytes"] for facts in files.values()])
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise ModelFolderError(f"{path} is damaged ({error}); start again in another folder.") from error
-    if not isinstance(version, int) or version > FORMAT:
-        raise ModelFolderError(f"{folder} is of format {version}, this labelspace reads up to {FORMAT}; upgrade it.")
+    if version != FORMAT:
+        raise ModelFolderError(
+            f"{folder} is of format {version}, this labelspace reads {FORMAT}; start again elsewhere."
+        )
     check_files(folder, files)
     return state
 
@@ -305,13 +303,13 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, names: list[str], tensor
         optimizer.state[by_name[name]][key] = value.to(by_name[name].device)
 
 
-def _check_same(place: Path, was: dict[str, Any], now: dict[str, Any], *, known_only: bool = False) -> None:
+def _check_same(place: Path, was: dict[str, Any], now: dict[str, Any]) -> None:
     def flat(run: dict[str, Any]) -> dict[str, Any]:
         return {**{key: value for key, value in run.items() if key != "config"}, **run["config"]}
 
     # Through JSON like the stored run, which turns tuples into lists.
     before, after = flat(was), flat(json.loads(json.dumps(now)))
-    names = ({*before} if known_only else {*before, *after}) - MAY_DIFFER
+    names = {*before, *after} - MAY_DIFFER
     differ = sorted(name for name in names if before.get(name) != after.get(name))
     for name in differ:
         if not _is_digest(after.get(name)):

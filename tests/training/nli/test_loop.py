@@ -224,22 +224,6 @@ def test_another_run_is_not_resumed(unfinished):
     assert train_nli(tiny(), TRAIN, DEV, more_time, folder=unfinished, resume=True).finished
 
 
-def test_a_checkpoint_of_the_previous_version_resumes_bit_identically(unfinished, straight):
-    """Format 1 stored neither losses nor a hash of the weights, and resumed from its last look."""
-    state = json.loads((unfinished / "state.json").read_text())
-    state |= {"format": 1}
-    del state["step"], state["files"]["progress.safetensors"], state["run"]["weights"]
-    (unfinished / "progress.safetensors").unlink()
-    (unfinished / "state.json").write_text(json.dumps(state))
-    model, run = straight
-    resumed = tiny()
-    went_on = train_nli(resumed, TRAIN, DEV, SHORT, folder=unfinished, resume=True)
-    assert went_on.looks == run.looks
-    assert same_bits(weights_of(resumed), weights_of(model))
-    assert all(map(math.isnan, went_on.losses[:6])), "nobody knows them any more"
-    assert went_on.losses[6:] == run.losses[6:]
-
-
 def test_callbacks_receive_every_update_and_every_evaluation(straight):
     _, run = straight
     told: list[tuple[int, dict[str, float]]] = []

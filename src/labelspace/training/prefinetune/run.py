@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,6 @@ from labelspace.training.prefinetune.sources import (
     gather_pairs,
     hold_aside,
 )
-from labelspace.training.schedule import cosine_factor
 from labelspace.training.trainable import trainable_weights
 
 MOST_TOKENS = 1024
@@ -188,26 +187,12 @@ def _check_nothing_unfinished(checkpoint: Path) -> None:
     if not begun(checkpoint):
         return
     state = read_state(checkpoint)
-    last, total = state["looks"][-1], state["run"].get("total_steps")
-    done = state["step"]
-    if done == total or (total is None and _has_the_last_rate(last, state["run"]["config"])):
-        return
-    of = "" if total is None else f" of {total}"
-    raise ConfigError(
-        f"{checkpoint.parent} holds an unfinished run (update {done}{of}); pass resume=True to resume it, or "
-        f"another folder, or remove {checkpoint}."
-    )
-
-
-def _has_the_last_rate(look: dict[str, Any], config: dict[str, Any]) -> bool:
-    """Return whether the rate at a look is that of a schedule which ends there.
-
-    Older checkpoints do not record the number of updates, but at this look a longer schedule has another rate. Only
-    after the first update is the answer unknown, and then little is lost.
-    """
-    done = look["step"]
-    ends = config["learning_rate"] * cosine_factor(done - 1, done, config["warmup"])
-    return math.isclose(look["learning_rate"], ends, rel_tol=1e-9)
+    done, total = state["step"], state["run"]["total_steps"]
+    if done < total:
+        raise ConfigError(
+            f"{checkpoint.parent} holds an unfinished run (update {done} of {total}); pass resume=True to resume it, "
+            f"or another folder, or remove {checkpoint}."
+        )
 
 
 @contextmanager
