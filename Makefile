@@ -76,6 +76,7 @@ OLDEST := $(VENV)-oldest
 oldest:          ## the fast tests on the oldest versions that pyproject.toml promises, in an environment of their own
 	$(PYTHON) tests/oldest.py $(OLDEST)
 
+# Another Python: make fast PYTHON=python3.14 VENV=.venv-3.14
 NEWEST := $(VENV)-newest
 newest:          ## the fast tests on the newest version of everything, torch's CUDA build of several GB too
 	$(PYTHON) -m venv $(NEWEST)

@@ -226,7 +226,10 @@ def _paths(source: object) -> list[Place] | None:
             paths.extend(stored_files(item))
             continue
         try:
-            found = Path(item).exists()
+            Path(item).stat()  # from Python 3.14 on `exists` tells no error
+            found = True
+        except (FileNotFoundError, NotADirectoryError):
+            found = False
         except (OSError, ValueError) as error:
             raise InputError(f"{one_line(item, 60)!r} is not a path ({one_line(error, 60)}).") from error
         if found or not glob.has_magic(str(item)):
