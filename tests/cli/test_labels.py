@@ -35,6 +35,8 @@ def test_names_of_init_may_stand_between_the_commas_of_other_scripts(run, tmp_pa
 def test_a_name_of_init_keeps_a_mark_that_is_no_comma_of_the_list(run, tmp_path):
     run("init", tmp_path / "a.yaml", "--names", "食品、饮料\uff0c服装", "--names", '"配送\uff0c登录"')
     assert LabelSpace.from_file(tmp_path / "a.yaml").names == ("食品、饮料", "服装", "配送\uff0c登录")
+    run("init", tmp_path / "b.yaml", "--names", '"食品,饮料"、服装、6" 屏幕')
+    assert LabelSpace.from_file(tmp_path / "b.yaml").names == ("食品,饮料", "服装", '6" 屏幕')
 
 
 def test_init_keeps_an_existing_file_without_overwrite(run, refused, label_file):

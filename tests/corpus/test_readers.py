@@ -303,7 +303,7 @@ def test_files_of_a_glob_must_share_their_columns(tmp_path):
     [
         ("nowhere.csv", "nowhere.csv: no such file"),
         ("no-*.csv", "no file matches"),
-        ("x" * 5000, "is not a path"),
+        ("x" * 5000, "^'?x{50,300}.* (is not a path|no such file)"),  # the second from Python 3.14 on
         ("folder", r"is a folder, not a file; name a file in it, or several by a glob, such as 'folder/\*\.jsonl'"),
         ("saved", "is a folder, not a file; write this data set to a file, with its to_parquet"),
         ("in.txt", "the extension must tell the format"),

@@ -1,18 +1,24 @@
 """An encoder says once that its vocabulary does not know the language of some texts."""
 
+import json
+import shutil
 import warnings
+from pathlib import Path
 
 import pytest
 
 from labelspace.encoders import Encoder
-from labelspace.encoders.scripts import in_other_scripts, is_unread
+from labelspace.encoders.scripts import is_other, is_unread, unread_text
 from labelspace.errors import LabelSpaceWarning
 
 THAI = "ทีมฟุตบอลไทยชนะการแข่งขันเมื่อวานนี้"
 RUSSIAN = "Команда выиграла матч, и банк снизил ставку"
 
 
-@pytest.mark.parametrize("text", [THAI, RUSSIAN, "湖人队季后赛赢得比赛。詹姆斯得到四十分、银行下调利率"])
+CHINESE = "湖人队季后赛赢得比赛。詹姆斯得到四十分、银行下调利率"
+
+
+@pytest.mark.parametrize("text", [THAI, RUSSIAN, CHINESE, " ".join([RUSSIAN] * 40)], ids=["th", "ru", "zh", "long"])
 def test_it_warns_once_of_texts_in_letters_that_it_does_not_know(text):
     encoder = Encoder("tests/data/tiny-bert")
     with pytest.warns(LabelSpaceWarning, match=f"does not know the language of texts such as '{text[:10]}"):
@@ -45,8 +51,48 @@ def test_trained_weights_say_it_as_the_plain_folder_does():
         encoder.encode([THAI])
 
 
+def test_a_folder_that_names_no_unknown_token_has_that_of_bert(tmp_path):
+    folder = Path(shutil.copytree("tests/data/tiny-bert", tmp_path / "encoder"))
+    told = folder / "tokenizer_config.json"
+    told.write_text(
+        json.dumps({key: value for key, value in json.loads(told.read_text()).items() if key != "unk_token"})
+    )
+    encoder = Encoder(str(folder))
+    with pytest.warns(LabelSpaceWarning, match="does not know the language"):
+        encoder.encode([THAI])
+
+
+def letters(texts: list[str]) -> list[list[int]]:
+    """Tokens of a vocabulary that knows single letters alone, those of Thai not at all."""
+    return [[1, *(0 if "\u0e00" < each < "\u0e7f" else ord(each) for each in text), 2] for text in texts]
+
+
+def words(texts: list[str]) -> list[list[int]]:
+    """Tokens of a vocabulary that has every word and no emoji."""
+    return [[1, *(len(word) if word.isalpha() else 0 for word in text.split()), 2] for text in texts]
+
+
+def test_texts_of_two_languages_that_alternate_are_both_looked_at():
+    assert unread_text(["a match", RUSSIAN] * 256, letters, 0) == RUSSIAN
+
+
+def test_a_vocabulary_without_an_unknown_token_is_never_said_to_lack_a_language():
+    assert unread_text([RUSSIAN], letters, None) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["команда выиграла матч 🥹 🫶 🤌 👍", "КОМАНДА ВЫИГРАЛА МАТЧ!!!", "בְּרֵאשִׁית בָּרָא אֱלֹהִים אֵת"]
+)
+def test_emoji_capitals_and_points_are_no_sign_of_an_unknown_language(text):
+    assert unread_text([text], words, 0) is None
+    seen: list[str] = []
+    unread_text([text], lambda some: words(seen.extend(some) or some), 0)
+    assert all(each.isalpha() and each == each.lower() for each in seen[1].split())
+
+
 def test_texts_in_other_scripts_have_more_of_their_letters_than_of_latin_ones():
-    assert in_other_scripts(["iPhone 15 发布", "新款 iPhone 发布会定于下周二举行", "Ärger", "", "서울 시내"]) == [1, 4]
+    texts = ["iPhone 15 发布", "新款 iPhone 发布会定于下周二举行", "Ärger", "", "서울 시내"]
+    assert [text for text in texts if is_other(text)] == [texts[1], texts[4]]
 
 
 def test_a_vocabulary_that_knows_a_script_has_few_unknown_tokens_and_few_tokens_a_letter():

@@ -240,9 +240,10 @@ def _read(prompt: str) -> str:
 
 
 def _names(words: str) -> list[str]:
-    """Return the names of a list, whose commas may be Chinese or Arabic.
+    """Return the names of a list, whose commas may be Chinese or Arabic; a name with a comma stands in quotes.
 
     "\u3001", which Chinese also writes within a name, counts where there is no other.
     """
-    commas = "\uff0c\u060c" if re.search("[,\uff0c\u060c]", words) else "\u3001"
-    return listed_names(re.sub(f'("[^"]*")|[{commas}]', lambda found: found[1] or ",", words))
+    quoted = '(?:^|(?<=[,\uff0c\u060c\u3001]))\\s*"[^"]*"'
+    commas = "\uff0c\u060c" if re.search("[,\uff0c\u060c]", re.sub(quoted, "", words)) else "\u3001"
+    return listed_names(re.sub(f"({quoted})|[{commas}]", lambda found: found[1] or ",", words))

@@ -116,8 +116,8 @@ def dialect_of(path: Place, delimiter: str, encoding: str, wanted: Sequence[str]
     split = _delimiter(path, text, own, wanted, whole=whole) if delimiter == AUTO else delimiter
     if (split == own or delimiter != AUTO) and (found == "utf-8" or encoding != AUTO):
         return Dialect(split, found)
-    words = ", ".join(repr(one_line(word)) for word in _telling_words(text))
-    shown = f" (it has {words})" if words and found != "utf-8" else ""
+    words = "" if found == "utf-8" else ", ".join(repr(one_line(word)) for word in _telling_words(text))
+    shown = f" (it has {words})" if words else ""
     told = (
         f"{path}: read with the delimiter {split!r} and the encoding {found}{shown}; "
         "name others with delimiter and encoding (--delimiter, --encoding)."

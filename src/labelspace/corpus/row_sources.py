@@ -107,7 +107,7 @@ class FileSource:
         for path in paths:
             with readable(path):
                 if not path.is_file():
-                    raise InputError(f"{path}: {_in_place_of_a_file(path)}.")
+                    raise InputError(f"{one_line(path, 300)}: {_in_place_of_a_file(path)}.")
             if file_kind(path)[0] != file_kind(paths[0])[0]:
                 raise InputError(f"{path}: files read together must have one format; {paths[0]} has another.")
         self._paths, self._kind = paths, file_kind(paths[0])[0]
@@ -226,10 +226,7 @@ def _paths(source: object) -> list[Place] | None:
             paths.extend(stored_files(item))
             continue
         try:
-            Path(item).stat()  # from Python 3.14 on `exists` tells no error
-            found = True
-        except (FileNotFoundError, NotADirectoryError):
-            found = False
+            found = Path(item).exists()
         except (OSError, ValueError) as error:
             raise InputError(f"{one_line(item, 60)!r} is not a path ({one_line(error, 60)}).") from error
         if found or not glob.has_magic(str(item)):

@@ -271,15 +271,15 @@ class Encoder:
         check_choice("role", role, ROLES)
         # In windows, because a tokenizer holds some hundred bytes a token until all of its texts are done.
         found = [ids for block in windows(texts, WINDOW) for ids in self._ids(block, role)]
-        self._warn_of_an_unread_script(texts, found, role)
+        self._warn_of_an_unread_script(texts)
         return found
 
-    def _warn_of_an_unread_script(self, texts: Sequence[str], token_ids: Sequence[Sequence[int]], role: str) -> None:
-        """Warn, once for an encoder, of texts whose letters its vocabulary hardly knows."""
+    def _warn_of_an_unread_script(self, texts: Sequence[str]) -> None:
+        """Warn, once for an encoder and each copy, of texts whose letters its vocabulary hardly knows."""
         if self._warned or all(map(str.isascii, texts)):
             return
-        (blank,) = self._ids([""], role)
-        text = unread_text(texts, token_ids, blank, self._reader.unknown_id)
+        reader = self._reader
+        text = unread_text(texts, lambda some: reader.tokenize(some, truncate=False), reader.unknown_id)
         if text is None:
             return
         self._warned = True

@@ -59,8 +59,10 @@ class PlainFolder:
         self.pooling = pooling or own_pooling
         told = _read(folder / "tokenizer_config.json")
         self._tokenizer = _open_tokenizer(folder, self.config["model_type"], told)
-        name = told.get("unk_token")
-        self.unknown_id = None if name is None else self._tokenizer.token_to_id(_content(name))
+        # Older folders do not name it; then it is the one of BERT or of RoBERTa.
+        unknown = [_content(told["unk_token"])] if told.get("unk_token") else ["[UNK]", "<unk>"]
+        found = [self._tokenizer.token_to_id(name) for name in unknown]
+        self.unknown_id = next((each for each in found if each is not None), None)
         positions = int(self.config["max_position_embeddings"])
         if self.config["model_type"] != "bert":
             positions -= 2  # counted after the padding index

@@ -136,7 +136,8 @@ def raw_names(space: LabelSpace) -> Iterator[Finding]:
 
 
 def names_in_descriptions(space: LabelSpace) -> Iterator[Finding]:
-    """name-in-other-description: a description contains the name of another label, as whole words.
+    """name-in-other-description: a description contains the name of another label, as whole words; in a script
+    without spaces also within a word.
 
     `_` and `-` separate words. Names shorter than three characters (two of a script without spaces) are left out,
     because they occur in most texts. So is a name that is part of the own label's name (`card` in `card_arrival`).

@@ -251,14 +251,13 @@ def read_state(folder: Path) -> dict[str, Any]:
     try:
         state = json.loads(path.read_text(encoding="utf-8"))
         version, files = state["format"], state["files"]
-        _ = (dict(state["run"]["config"]), list(state["looks"]), int(state["step"]), int(state["best_step"]))
-        _ = (int(state["run"]["total_steps"]), float(state["seconds"]), [facts["bytes"] for facts in files.values()])
+        if version == FORMAT:
+            _ = (dict(state["run"]["config"]), list(state["looks"]), int(state["step"]), int(state["best_step"]))
+            _ = (int(state["run"]["total_steps"]), float(state["seconds"]), [each["bytes"] for each in files.values()])
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise ModelFolderError(f"{path} is damaged ({error}); start again in another folder.") from error
     if version != FORMAT:
-        raise ModelFolderError(
-            f"{folder} is of format {version}, this labelspace reads {FORMAT}; start again elsewhere."
-        )
+        raise ModelFolderError(f"{folder} is of format {version}, not {FORMAT}; start again in another folder.")
     check_files(folder, files)
     return state
 
