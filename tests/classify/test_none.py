@@ -190,9 +190,9 @@ def test_a_coverage_that_is_no_share_is_refused(clf, coverage):
 
 
 def test_a_pool_of_one_document_is_refused(clf):
-    with pytest.raises(InputError, match=r"needs 50 documents or more\. Got 1;"):
+    with pytest.raises(InputError, match=r"needs 50 different documents or more\. Got 1;"):
         clf.set_none(POOL[:1])
-    with pytest.raises(InputError, match=r"needs 50 documents or more\. Got 1;"):
+    with pytest.raises(InputError, match=r"needs 50 different documents or more\. Got 1;"):
         clf.set_none(POOL[:1] * 80)
     with pytest.raises(InputError, match="no document"):
         clf.set_coverage(0.9, [])

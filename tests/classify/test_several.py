@@ -125,7 +125,7 @@ def test_a_saved_model_answers_alike_and_refuses_other_labels(several: Any, tmp_
     assert "labels a text" in (tmp_path / "model" / "README.md").read_text()
     file = tmp_path / "model" / "label_space.yaml"
     file.write_text(file.read_text().replace("Banks, markets", "Banks, shops"))
-    with pytest.raises(ModelFolderError, match="texts changed since the cuts"):
+    with pytest.raises(ModelFolderError, match="yaml changed since the cuts"):
         load(tmp_path / "model")
 
 
@@ -147,6 +147,22 @@ def test_a_label_is_renamed_and_removed_but_not_added(several: Any):
     assert clf.decision_function(TEXTS).shape == (len(TEXTS), 2)  # no difference of two labels
     with pytest.raises(ConfigError, match="cannot be added"):
         clf.add_label({"name": "weather"})
+
+
+def test_a_label_may_go_whatever_was_said_of_labels_a_text(several: Any, tmp_path: Path):
+    clf = several(labels_per_text=2.2)
+    before = clf.predict(TEXTS)
+    clf.remove_label("world")
+    assert (clf.predict(TEXTS) == before[:, :2]).all()
+    clf.save(tmp_path / "model")
+    assert (load(tmp_path / "model").predict(TEXTS) == before[:, :2]).all()
+    with pytest.raises(ConfigError, match="labels_per_text must be a number above 0 and below 2"):
+        clf.fit(POOL)
+
+
+def test_rows_without_weight_are_no_score(several: Any):
+    with pytest.raises(InputError, match="sample_weight is 0 for every document that has a label"):
+        several().score(TEXTS[:3], [["sports"], None, ["money"]], sample_weight=[0, 1, 0])
 
 
 def test_cuts_of_another_anchor_are_not_used(several: Any):

@@ -48,7 +48,7 @@ def test_labels_of_some_rows_are_used(run, saved, written):
 
 def test_estimate_refuses_what_it_cannot_use(run, refused, saved, written, tmp_path):
     assert "sprots" in refused(run("estimate", saved, written(3, wrong=True), "--label-column", "label"))
-    assert "needs 50 documents or more. Got 9" in refused(run("estimate", saved, written(rows=9)))
+    assert "needs 50 different documents or more. Got 9" in refused(run("estimate", saved, written(rows=9)))
     assert "lable" in refused(run("estimate", saved, written(), "--label-column", "lable"))
     assert "nowhere" in refused(run("estimate", tmp_path / "nowhere", written()))
 

@@ -139,7 +139,8 @@ def test_a_pool_that_tells_no_limit_leaves_the_model_without_one(run, line, tmp_
     result = run(*line, "--pool", few, "--none", "auto", "--quiet")
     assert result.exit_code == 0, result.output
     assert (
-        "warning: no limit for 'none of these' is set: a limit for 'none of these' needs 50 documents" in result.stderr
+        "warning: no limit for 'none of these' is set: a limit for 'none of these' needs 50 different documents"
+        in result.stderr
     )
     assert load(tmp_path / "model").none_ is None
 

@@ -509,7 +509,7 @@ def test_a_model_put_in_place_of_a_slow_view_is_asked_again(tmp_path):
 
 
 def test_a_pool_of_one_document_is_refused(make):
-    with pytest.raises(InputError, match="two documents or more"):
+    with pytest.raises(InputError, match="two different documents or more"):
         make().fit(["one"])
 
 

@@ -137,7 +137,7 @@ def test_labels_narrow_what_calibrate_goes_by(tiny_encoder_folder):
 def test_a_model_without_a_temperature_to_set_is_refused(doubting):
     with pytest.raises(ConfigError, match="UncertaintyClassifier has no temperature to set"):
         calibrate(doubting, TEXTS)
-    with pytest.raises(InputError, match="needs 50 documents"):
+    with pytest.raises(InputError, match="needs 50 different documents"):
         calibrate(ZeroShotClassifier(SPACE, "tests/data/tiny-bert").fit(), TEXTS[:3])
 
 

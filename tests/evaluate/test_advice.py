@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from labelspace import LabelSpace
+from labelspace import LabelSpace, ZeroShotClassifier
 from labelspace.classify.anchors import LabelVectors, anchor_matrix, cosines, encode_labels
 from labelspace.consensus.signals import signals
 from labelspace.consensus.without import Descriptions
@@ -66,6 +66,26 @@ def test_answers_without_a_description_are_those_of_a_label_file_without_it(enco
         assert np.array_equal(one.answers, answers)
         anew = signals(answers, texts, space, vectors, seed=0)
         assert anew.neighbours == pytest.approx((looked.signals.neighbours or 0.0) + one.neighbours)
+
+
+def test_what_a_label_is_not_counts_with_and_without_each_description(encoder):
+    labels = {name: {"descriptions": own} for name, own in LABELS.items()}
+    labels["sports"]["not"] = ["the team match player"]
+    space = LabelSpace.from_dict({"labels": labels})
+    texts = pool()
+    vectors = encoder.encode(texts)
+    known, graph = encode_labels(encoder, space), Graph(vectors, neighbours=15, seed=0)
+    looked = Descriptions(texts, vectors, space, known, graph, seed=0)
+    names = np.array(space.names)
+    assert np.array_equal(names[looked.answers], ZeroShotClassifier(space, encoder).fit().predict(texts))
+    assert not np.array_equal(
+        looked.answers, cosines(vectors, anchor_matrix(known, space, "descriptions")).argmax(axis=1)
+    )
+    for one in looked.each():
+        less = {name: {**own, "descriptions": list(own["descriptions"])} for name, own in labels.items()}
+        less[space.names[one.label]]["descriptions"].pop(one.place)
+        model = ZeroShotClassifier(LabelSpace.from_dict({"labels": less}), encoder).fit()
+        assert np.array_equal(names[one.answers], model.predict(texts))
 
 
 def test_changes_are_counted_and_the_worst_come_first(found):

@@ -36,6 +36,18 @@ def test_the_figures_are_those_of_the_estimate_on_the_half_that_took_no_part_in_
     assert choice.documents == len(half)
 
 
+def test_what_a_label_is_not_counts_as_in_the_classifier(encoder):
+    first, *others = NAMES
+    not_first = {"not": [" ".join(WORDS[first])]}
+    space = LabelSpace.from_dict({"labels": {first: [], **dict.fromkeys(others, not_first)}})
+    judge = DraftJudge(space, POOL, encoder)
+    half = [judge._texts[row] for row in judge._halves[1]]
+    found = estimate(ZeroShotClassifier(space, encoder=encoder).fit(), half)
+    before = judge.choose([], keep="all").before
+    assert (before.accuracy, before.macro_f1) == (found.accuracy, found.macro_f1)
+    assert before != DraftJudge(SPACE, POOL, encoder).choose([], keep="all").before
+
+
 @pytest.mark.slow
 def test_drafts_stay_where_the_estimate_rises_on_both_halves(judge):
     choice = judge.choose(GOOD)

@@ -193,7 +193,7 @@ def test_the_report_is_plain_and_reads_alone(encoder):
 @pytest.mark.parametrize(
     ("texts", "labels", "error", "words"),
     [
-        ([f"a {row}" for row in range(49)] * 2, None, InputError, "needs 50 documents or more. Got 49"),
+        ([f"a {row}" for row in range(49)] * 2, None, InputError, "needs 50 different documents or more. Got 49"),
         ([f"a {row}" for row in range(50)], ["sport"] + [None] * 49, InputError, "sport"),
         ([f"a {row}" for row in range(50)], ["sports"], InputError, "50"),
     ],

@@ -1,6 +1,8 @@
 """The evaluation of a model of several labels agrees with scikit-learn."""
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sklearn.metrics import f1_score, precision_recall_fscore_support
 
@@ -53,10 +55,12 @@ def test_documents_whose_labels_are_not_known_are_left_out(clf):
     assert evaluate(clf, TEXTS, clf.predict(TEXTS)).metrics.micro_f1 == 1
 
 
-def test_a_table_without_rows_is_refused(clf, tmp_path):
-    (tmp_path / "rows.csv").write_text("text,label\n")
-    with pytest.raises(InputError, match="has no rows"):
-        evaluate_table(clf, tmp_path / "rows.csv")
+@pytest.mark.parametrize("labels", [[], [-1, -1, -1], [float("nan")] * 3])
+def test_a_table_without_labels_is_refused(clf, tmp_path, labels):
+    table = pa.table({"text": pa.array(TEXTS[: len(labels)], pa.string()), "label": pa.array(labels)})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    with pytest.raises(InputError, match=f"no labels for any of the {len(labels)} rows"):
+        evaluate_table(clf, tmp_path / "rows.parquet")
 
 
 def test_what_is_of_one_label_a_text_is_refused(clf, tmp_path):

@@ -156,8 +156,8 @@ def chosen(
     """
     if len(near) < FEWEST:
         raise InputError(
-            f"a limit for 'none of these' needs {FEWEST} documents or more. Got {len(near)}; give more, or state a "
-            "coverage."
+            f"a limit for 'none of these' needs {FEWEST} different documents or more. Got {len(near)}; give more, or "
+            "state a coverage."
         )
     standard, own, hidden = _measured(near, best, space)
     between = None if way == "left-out" else _between(own)

@@ -100,14 +100,14 @@ def saved_cuts(state: State, anchor: str) -> Cuts | None:
         anchor: what represents a label.
 
     Raises:
-        ModelFolderError: the labels' texts are not those that the cuts were set for.
+        ModelFolderError: the label space is not the one that the cuts were set for.
     """
     found = state.facts.get("cuts")
     cuts = None if found is None else Cuts.from_dict(found)
     wanted = digest_of(state.space, anchor) if state.space.several else None
     if wanted != (cuts and cuts.made_for):
         raise ModelFolderError(
-            f"{state.place}: the labels' texts changed since the cuts of several labels were set; call fit again, "
-            "or put label_space.yaml back as it was."
+            f"{state.place}: label_space.yaml changed since the cuts of several labels were set; call fit again, or "
+            "put it back as it was."
         )
     return cuts

@@ -82,7 +82,7 @@ def scored_sets(predicted: Any, y: Any, classes: Any, sample_weight: Any = None)
         sample_weight: [text], or None.
 
     Raises:
-        InputError: lengths differ, or no labels are known.
+        InputError: lengths differ, no labels are known, or documents with known labels have no weight.
     """
     sets = as_label_sets(y, list(classes), n_documents=len(predicted), separator=SEPARATOR)
     if not sets.known.any():
@@ -91,6 +91,8 @@ def scored_sets(predicted: Any, y: Any, classes: Any, sample_weight: Any = None)
 
     weights = as_weights(sample_weight, len(predicted))
     own = None if weights is None else weights[sets.known]
+    if own is not None and not own.any():
+        raise InputError("sample_weight is 0 for every document that has a label, so there is nothing to score.")
     return float(accuracy_score(sets.truth[sets.known], predicted[sets.known], sample_weight=own))
 
 

@@ -49,7 +49,7 @@ def check_several(space: LabelSpace, several: object, labels_per_text: object, t
     if labels_per_text is not None:
         if not space.several:
             raise ConfigError("labels_per_text needs several=True, or several: true in the label file.")
-        check_number("labels_per_text", labels_per_text, above=0, below=len(space))
+        check_number("labels_per_text", labels_per_text, above=0)
     if space.several and threshold is not None:
         raise ConfigError(
             "threshold does nothing with several labels, each of which has a cut of its own; leave it out, or say "
@@ -69,9 +69,11 @@ def material(space: LabelSpace, X: Any, y: Any, labels_per_text: float | None, *
         seed: draws the documents if there are more than `DOCUMENTS`.
 
     Raises:
-        ConfigError: `labels_per_text` beside labelled rows.
+        ConfigError: `labels_per_text` beside labelled rows, or more than there are labels.
         InputError: no documents, too few, or `y` does not fit them.
     """
+    if labels_per_text is not None:  # only here: it may be more than the labels that stay after `remove_label`
+        check_number("labels_per_text", labels_per_text, above=0, below=len(space))
     if X is None:
         raise InputError(
             "several labels need documents to set their cuts on, and X is None; pass unlabelled documents, fit(pool), "

@@ -341,7 +341,7 @@ def _pool_of(X: Any, config: ConsensusConfig, seed: int) -> Pool:
         fewer = sample_pool(list(pool.texts), size=config.documents, seed=seed)
         pool = replace(fewer, seen=pool.seen, source=pool.source)
     if len(pool.texts) < 2:
-        raise InputError(f"a consensus needs two documents or more. Got {len(pool.texts)}; give more.")
+        raise InputError(f"a consensus needs two different documents or more. Got {len(pool.texts)}; give more.")
     if config.neighbours:
         check_size(len(pool.texts))
     return pool

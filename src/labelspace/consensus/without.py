@@ -10,7 +10,7 @@ from typing import final
 
 import numpy as np
 
-from labelspace.classify.anchors import LabelVectors, Matrix, anchor_matrix, cosines
+from labelspace.classify.anchors import LabelVectors, Matrix, anchor_matrix, cosines, less_what_it_is_not
 from labelspace.consensus.agreement import Columns, kappa, near_agreement
 from labelspace.consensus.signals import Signals, signals_of_graph
 from labelspace.geometry.neighbours import Graph
@@ -72,8 +72,9 @@ class Descriptions:
     ) -> None:
         self.texts, self.space, self.graph, self.seed = list(texts), space, graph, seed
         self._vectors, self._known = vectors, known
-        self.scores = cosines(vectors, anchor_matrix(known, space, ANCHOR))
-        """[text label], cosines."""
+        labels = [known[name] for name in space.names]
+        self.scores = less_what_it_is_not(cosines(vectors, anchor_matrix(known, space, ANCHOR)), vectors, labels)
+        """[text label], cosines, less what a label is not."""
         self.answers: Columns = self.scores.argmax(axis=1)
         self.signals = self.signals_of(self.answers)
 
@@ -100,7 +101,8 @@ class Descriptions:
                 LabelVectors(known.verbalizer, np.delete(known.descriptions, place, axis=0)).anchor(ANCHOR)
                 for place in range(len(known.descriptions))
             ]
-            for place, column in enumerate(cosines(self._vectors, np.stack(less)).T):
+            scores = less_what_it_is_not(cosines(self._vectors, np.stack(less)), self._vectors, [known] * len(less))
+            for place, column in enumerate(scores.T):
                 stays = (column > best) | ((column == best) & (label < second))
                 near = np.flatnonzero(nearest_of_all == first + place)
                 yield self._without(label, place, int(wins[place]), near, np.where(stays, label, second))

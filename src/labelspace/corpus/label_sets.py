@@ -131,8 +131,8 @@ def sets_of_column(values: Iterable[Any]) -> list[Any]:
     return ["" if value is None else value for value in values]
 
 
-def check_label_sets(table: DocumentTable, names: Sequence[str], separator: str) -> int:
-    """Check the labels of every row of a table, and return the number of rows.
+def check_label_sets(table: DocumentTable, names: Sequence[str], separator: str) -> tuple[int, int]:
+    """Check the labels of every row of a table, and return the number of rows, and of those whose labels are known.
 
     Args:
         table: a table with a label column.
@@ -142,7 +142,7 @@ def check_label_sets(table: DocumentTable, names: Sequence[str], separator: str)
     Raises:
         InputError: an unknown label; the message names file, row and column.
     """
-    rows = 0
+    rows = known = 0
     for batch in table.batches():
         for value in sets_of_column(batch.column(table.label_column).to_pylist()):
             where = f"{table.place(rows)}: column {table.label_column!r}"
@@ -151,8 +151,9 @@ def check_label_sets(table: DocumentTable, names: Sequence[str], separator: str)
                     f"{where} holds numbers; write the names of labels, joined by {separator!r} or in a list."
                 )
             try:
-                as_label_sets([value], names, n_documents=1, separator=separator, what=where)
+                found = as_label_sets([value], names, n_documents=1, separator=separator, what=where)
             except InputError as error:
                 raise InputError(str(error).replace(f"{where}[0]", where, 1)) from None
             rows += 1
-    return rows
+            known += int(found.known[0])
+    return rows, known

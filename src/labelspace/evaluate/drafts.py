@@ -14,7 +14,7 @@ from typing import Any, final
 import numpy as np
 
 from labelspace.checks import as_seed, check_choice
-from labelspace.classify.anchors import LabelVectors, Matrix, anchor_matrix, cosines
+from labelspace.classify.anchors import LabelVectors, Matrix, anchor_matrix, cosines, less_what_it_is_not
 from labelspace.classify.arguments import as_encoder
 from labelspace.config import DecisionConfig
 from labelspace.consensus.signals import Range, Signals, ranges, signals
@@ -160,6 +160,7 @@ class DraftJudge:
             label.name: self._encoder.encode([verbalizer], role="label")[0]
             for label, verbalizer in zip(space, space.verbalizers, strict=True)
         }
+        self._excludes = {label.name: self._encoder.encode(label.excludes) for label in space if label.excludes}
         order = np.random.default_rng(child_seed(self.seed, "halves")).permutation(len(self._texts))
         self._halves = np.sort(order[::2]), np.sort(order[1::2])
 
@@ -172,7 +173,7 @@ class DraftJudge:
         Args:
             most: maximum number of pairs.
         """
-        scores = cosines(self._vectors, self._anchors(()))
+        scores = self._scores((), self._vectors)
         order = np.argsort(-scores, axis=1, kind="stable")[:, :2]
         margins = np.take_along_axis(scores, order, axis=1)
         rows = np.argsort(margins[:, 0] - margins[:, 1], kind="stable")[: max(1, round(CLOSE * len(scores)))]
@@ -239,14 +240,15 @@ class DraftJudge:
     def _figure(self, drafts: Sequence[Draft], *, half: int) -> Figure:
         rows = self._halves[half]
         vectors = self._vectors[rows]
-        answers = cosines(vectors, self._anchors(drafts)).argmax(axis=1)
+        answers = self._scores(drafts, vectors).argmax(axis=1)
         found = Signals(0.0, 0.0, answers, None)  # one label for all documents: nothing agrees beyond chance
         if len(np.unique(answers)) > 1:
             texts = [self._texts[row] for row in rows.tolist()]
             found = signals(answers, texts, self.space, vectors, seed=self.seed)
         return Figure(*ranges(found, len(self.space), consensus=False), len(drafts))
 
-    def _anchors(self, drafts: Sequence[Draft]) -> Matrix:
+    def _scores(self, drafts: Sequence[Draft], documents: Matrix) -> Matrix:
+        """Return the cosines of documents with the labels and drafts, less what a label is not, [text label]."""
         space = with_drafts(self.space, drafts)
         texts = [text for each in space.descriptions for text in each]
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
@@ -257,10 +259,12 @@ class DraftJudge:
             label.name: LabelVectors(
                 self._verbalizers[label.name],
                 np.stack([self._known[text] for text in label.descriptions]) if label.descriptions else none,
+                self._excludes.get(label.name),
             )
             for label in space
         }
-        return anchor_matrix(vectors, space, DecisionConfig.anchor)
+        scores = cosines(documents, anchor_matrix(vectors, space, DecisionConfig.anchor))
+        return less_what_it_is_not(scores, documents, list(vectors.values()))
 
 
 def check_documents(count: int) -> None:

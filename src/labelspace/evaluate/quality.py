@@ -159,7 +159,7 @@ def estimate(model: Any, X: Any, y: Any = None, *, seed: int = 0) -> Estimate:
 def calibrate(model: Any, X: Any, y: Any = None, *, seed: int = 0) -> Estimate:
     """Set a classifier's `temperature_` so that its answers are as sure, on average, as they are likely to be right.
 
-    No answer changes.
+    No answer changes, but a `min_probability` may then refuse other documents; choose it afterwards.
 
     Args:
         model: a fitted classifier; its `temperature_` is set, until the next `fit`; another value of its parameter
@@ -221,7 +221,7 @@ def _look(model: Any, X: Any, y: Any, seed: int) -> _Look:
     )
     texts, targets = _drawn(*_once(texts, targets), seed)
     if len(texts) < FEWEST:
-        raise InputError(f"an estimate needs {FEWEST} documents or more. Got {len(texts)}; give more.")
+        raise InputError(f"an estimate needs {FEWEST} different documents or more. Got {len(texts)}; give more.")
     logits, vectors = _logits(model, texts)
     answers = logits.argmax(axis=1)
     if len(np.unique(answers)) == 1:

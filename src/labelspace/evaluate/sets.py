@@ -45,9 +45,11 @@ def evaluate_sets_table(
 ) -> SeveralEvaluation:
     """Evaluate a classifier of several labels on a table that was opened with a label column; see `evaluate_table`."""
     names, column = model.label_space_.names, table.label_column
-    rows = check_label_sets(table, names, SEPARATOR)  # before anything is encoded
-    if not rows:
-        raise InputError(f"column {column!r} has no rows; give labelled ones to compare with.")
+    rows, known = check_label_sets(table, names, SEPARATOR)  # before anything is encoded
+    if not known:
+        raise InputError(
+            f"column {column!r} has no labels for any of the {rows} rows; give labelled ones to compare with."
+        )
     table.check_documents()
     blocks = (
         (table.documents(batch), _as_sets(sets_of_column(batch.column(column).to_pylist()), names))

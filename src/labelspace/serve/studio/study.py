@@ -157,7 +157,7 @@ def estimate_on(
         InputError: there are fewer than 50 documents, or all get the same label.
     """
     if len(answers) < FEWEST:
-        raise InputError(f"an estimate needs {FEWEST} documents or more. Got {len(answers)}; give more.")
+        raise InputError(f"an estimate needs {FEWEST} different documents or more. Got {len(answers)}; give more.")
     if len(np.unique(answers)) == 1:
         raise InputError(f"all documents get the label {space.names[answers[0]]}, which tells nothing.")
     signals = signals_of_graph(answers, texts, space, graph, seed=0)
