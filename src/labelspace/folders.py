@@ -7,6 +7,7 @@ import hashlib
 import os
 import secrets
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -104,6 +105,7 @@ def write_atomically(path: str | Path, content: str | bytes) -> Path:
             handle.write(content.encode() if isinstance(content, str) else content)
             handle.flush()
             os.fsync(handle.fileno())
+        keep_rights(file, scratch)
         scratch.replace(file)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -111,6 +113,12 @@ def write_atomically(path: str | Path, content: str | bytes) -> Path:
         reason = error.strerror or error
         raise OutputError(f"{path} cannot be written ({reason}); what was there before is unchanged.") from error
     return Path(path)
+
+
+def keep_rights(old: Path, new: Path) -> None:
+    """Give a file that will replace another the same access rights; without another it keeps its own."""
+    with contextlib.suppress(OSError):
+        new.chmod(stat.S_IMODE(old.stat().st_mode))
 
 
 def fingerprints(folder: Path, *, hashed: bool = True) -> dict[str, dict[str, Any]]:

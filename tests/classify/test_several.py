@@ -314,6 +314,8 @@ def test_few_rows_of_a_label_move_its_cut_little_and_many_move_it_far():
 
 
 def test_rows_whose_labels_are_not_known_set_no_cut():
+    composed = as_label_sets(["cafe\u0301| b"], ["caf\u00e9", "b"], n_documents=1, separator="|")
+    assert composed.truth.tolist() == [[True, True]]
     found = as_label_sets(["a|b", None, "", float("nan"), ["b"]], ["b", "a"], n_documents=5, separator="|")
     assert found.known.tolist() == [True, False, True, False, True]
     assert found.truth.astype(int).tolist() == [[1, 1], [0, 0], [0, 0], [0, 0], [1, 0]]

@@ -34,6 +34,8 @@ def test_evaluate_draws_the_confusion_matrix(run, saved, documents, tmp_path):
 def test_evaluate_refuses_an_invalid_path_for_a_picture(run, refused, saved, documents, tmp_path):
     assert "nowhere" in refused(run("evaluate", saved, documents, "--confusion", tmp_path / "nowhere" / "x.png"))
     assert ".png, .svg, .pdf" in refused(run("evaluate", saved, documents, "--confusion", tmp_path / "x.gif"))
+    both = ("--confusion", tmp_path / "a.png", "--rejection-curve", tmp_path / "a.png")
+    assert "name the same file" in refused(run("evaluate", saved, documents, *both))
     line = refused(run("evaluate", saved, documents, "--rejection-curve", tmp_path / "nowhere" / "x.png"))
     assert "there is no folder" in line
     line = refused(run("evaluate", saved, documents, "--rejection-curve", tmp_path / "x"))

@@ -42,7 +42,7 @@ def test_an_existing_file_is_kept_without_overwrite(run, refused, saved, documen
     assert out.read_text() == "mine"
     assert run("predict", saved, documents, out, "--overwrite").exit_code == 0
     again = run("predict", saved, documents, out, "--resume")
-    assert again.stdout == f"kept {out} with 6 rows (all of them from an earlier run)\n"
+    assert again.stdout == f"kept {out} with 6 rows (all of them from an earlier run; --overwrite predicts anew)\n"
 
 
 def test_a_second_model_writes_its_predictions_under_another_prefix(run, refused, saved, documents, tmp_path):

@@ -440,6 +440,26 @@ def test_a_quotation_mark_that_is_never_closed_is_an_error_that_names_its_row(tm
         read_all(open_table(path))
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        'id\ttext\n1\t"Star Wars" is fine\n2\t"A start of a quote\n3\tmiddle\n4\t"end of it", she said\n',
+        'id,text\n1,"He said \\"hello\\" to me"\n',  # as Spark and MySQL write it
+    ],
+)
+def test_text_after_a_closing_quotation_mark_is_refused_because_rows_could_run_together(tmp_path, content):
+    path = tmp_path / ("in.tsv" if "\t" in content else "in.csv")
+    path.write_text(content)
+    with pytest.raises(InputError, match=r"row 1, or one soon after, has more text after a quotation mark"):
+        read_all(open_table(path))
+
+
+def test_a_pipe_is_said_to_be_one(tmp_path):
+    os.mkfifo(tmp_path / "in.csv")
+    with pytest.raises(InputError, match="is no regular file but a pipe or a device"):
+        open_table(tmp_path / "in.csv")
+
+
 def test_a_header_with_an_open_quotation_mark_is_refused(tmp_path):
     (tmp_path / "in.csv").write_text('id,"text\n1,a\n')
     with pytest.raises(InputError, match="the header has a quotation mark that is never closed"):

@@ -25,6 +25,15 @@ def read(path, **options):
     return [row for batch in open_table(path, **options).batches() for row in batch.to_pylist()]
 
 
+def test_what_excel_escapes_is_read_as_it_was_typed(tmp_path):
+    rows = [["text"], ["a_x000D_\nb _x0041_"], ["the name _x005F_x000D_ stays"], ["a_xyz_"]]
+    assert [row["text"] for row in read(write(tmp_path / "in.xlsx", rows))] == [
+        "a\r\nb A",
+        "the name _x000D_ stays",
+        "a_xyz_",
+    ]
+
+
 def test_cells_become_the_displayed_strings(tmp_path):
     day, noon = datetime.datetime(2026, 1, 31), datetime.datetime(2026, 1, 31, 12, 30)
     rows = [["text", "a", "b", 7], ["Grüße;\nan, alle", "007", 7.0, 1.25], ["b", True, day, noon], ["c", None, "", -3]]

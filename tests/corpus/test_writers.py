@@ -6,6 +6,7 @@ import decimal
 import gzip
 import json
 import os
+import stat
 import zlib
 from pathlib import Path
 
@@ -155,13 +156,21 @@ def test_jsonl_keeps_non_ascii_letters(tmp_path):
 def test_an_existing_file_is_kept_unless_overwrite_is_set(tmp_path):
     path = tmp_path / "out.csv"
     path.write_text("precious")
+    path.chmod(0o600)
     with pytest.raises(InputError, match=r"exists already; .*--overwrite"), writer_to(path):
         pass
     write_chunks(path, range(1), finish=False, overwrite=True)
     assert path.read_text() == "precious"
     write_chunks(path, range(1), resume=True)
     assert path.read_text().startswith("id,text")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert names_in(tmp_path) == ["out.csv"]
+
+
+@pytest.mark.parametrize("name", [".", "/"])
+def test_a_folder_is_no_output(name):
+    with pytest.raises(InputError, match="the extension must tell the format"):
+        writer_to(name)
 
 
 def test_an_unfinished_run_is_kept_unless_an_option_is_set(tmp_path):

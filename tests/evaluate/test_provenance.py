@@ -1,6 +1,7 @@
 """A result is written only with its provenance; a write leaves the old file or the new one."""
 
 import json
+import stat
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -112,6 +113,14 @@ def test_an_unwritable_file_is_a_clear_error_and_leaves_nothing_behind(tmp_path:
     with pytest.raises(OutputError, match="taken cannot be written"):
         write_atomically(folder, b"content")
     assert [file.name for file in tmp_path.iterdir()] == ["taken"]
+
+
+def test_a_file_that_replaces_another_has_its_access_rights(tmp_path: Path):
+    file = tmp_path / "private.json"
+    file.write_text("old")
+    file.chmod(0o600)
+    write_atomically(file, b"new")
+    assert (file.read_text(), stat.S_IMODE(file.stat().st_mode)) == ("new", 0o600)
 
 
 def test_a_link_is_followed_and_kept(tmp_path: Path):

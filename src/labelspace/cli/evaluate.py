@@ -99,6 +99,8 @@ def evaluate_command(
     open_table(file, text_column=text_column, pair_column=pair_column, label_column=label_column, **dialect)
     check_picture("--confusion", confusion)
     check_picture("--rejection-curve", rejection_curve)
+    if confusion is not None and rejection_curve is not None and confusion.resolve() == rejection_curve.resolve():
+        raise ConfigError("--confusion and --rejection-curve name the same file; give two.")
     if model.is_dir() or not model.exists():
         _refuse_for_saved(context)
         place = model

@@ -232,8 +232,9 @@ def explain_command(
 def _details(done: Any) -> str:
     details = []
     if done.resumed_at:
-        which = "all" if done.resumed_at == done.rows else f"{done.resumed_at:,}"
-        details.append(f"{which} of them from an earlier run")
+        whole = done.resumed_at == done.rows
+        which = "all" if whole else f"{done.resumed_at:,}"
+        details.append(f"{which} of them from an earlier run{'; --overwrite predicts anew' * whole}")
     if done.abstained:
         details.append(f"{done.abstained:,} without a label")
     return f" ({', '.join(details)})" if details else ""

@@ -44,6 +44,7 @@ _CSV_ROWS_AT_ONCE = 4  # so that even the longest cells stay below the 2 GB of a
 _CSV_PIECE_CHARACTERS = 1024 * 1024
 _CSV_CELL_CHARACTERS = 64 * 1024 * 1024  # a document may have 10 MB; a much longer cell is an unclosed quotation mark
 _END = "\x1eend of the file\x1e"
+_CLOSED = _END + '"'  # as the last line: it closes a quotation mark left open
 _OPEN = (
     "has a quotation mark that is never closed, which takes all later lines into one cell; close it, or write it twice "
     '("") in a quoted cell.'
@@ -100,23 +101,23 @@ def readable(path: Place, encoding: str = "utf-8") -> Iterator[None]:
 
 @contextmanager
 def _csv_rows(path: Place, dialect: Dialect) -> Iterator[tuple[BinaryIO, Iterator[list[str]]]]:
-    """Yield the open file and its rows with the header, then a row that is not in the file, [_END].
+    """Yield the open file and its rows with the header, then a row that is not in the file, [_CLOSED].
 
-    A quotation mark left open takes that last row into its cell.
+    A quotation mark left open takes that last row into its cell, without the mark that closes it.
     """
     csv.field_size_limit(max(csv.field_size_limit(), _CSV_CELL_CHARACTERS))
     encoding = "utf-8-sig" if dialect.encoding == "utf-8" else dialect.encoding
     with path.open("rb") as raw:
         file: Any = gzip.GzipFile(fileobj=raw) if file_kind(path)[1] else raw
         with io.TextIOWrapper(file, encoding, newline="") as lines:
-            yield raw, filter(None, csv.reader(chain(lines, [_END]), delimiter=dialect.delimiter))
+            yield raw, filter(None, csv.reader(chain(lines, [_CLOSED]), delimiter=dialect.delimiter, strict=True))
 
 
 def csv_schema(path: Place, dialect: Dialect) -> pa.Schema:
     """Return the columns named in the header, all of type string."""
     with _csv_rows(path, dialect) as (_, rows):
         names = next(rows)
-    if names == [_END]:
+    if names == [_CLOSED]:
         raise InputError(f"{path}: is empty; its first line must name the columns.")
     if names[-1].endswith(_END):
         raise InputError(f"{path}: the header {_OPEN}")
@@ -133,14 +134,14 @@ def csv_pieces(path: Place, schema: pa.Schema, dialect: Dialect) -> Iterator[Pie
             good = len(found)
             if set(map(len, found)) != {width}:
                 good = next(place for place, row in enumerate(found) if len(row) != width)
-            elif found[-1][-1].endswith(_END):
+            elif found[-1][-1].endswith((_END, _CLOSED)):
                 good -= 1
             if good:
                 columns = list(zip(*found[:good], strict=True))
                 cells = [_strings(columns[place]) for place in places]
                 yield Piece(first, pa.record_batch(cells, schema=schema), file.tell())
             first += good
-            if good < len(found) and found[good] != [_END]:
+            if good < len(found) and found[good] != [_CLOSED]:
                 raise _wrong_row(path, first + 1, found[good], width, dialect)
 
 
@@ -159,6 +160,11 @@ def _some_rows(path: Place, rows: Iterator[list[str]], first: int) -> list[list[
             found += some
             size += sum(map(len, chain.from_iterable(some)))
     except csv.Error as error:
+        if "expected after" in str(error):
+            raise InputError(
+                f"{path}: row {first + len(found) + 1}, or one soon after, has more text after a quotation mark that "
+                'closes its cell; quote the whole cell, and write each mark in it twice ("").'
+            ) from error
         if "field limit" not in str(error):
             raise
         raise InputError(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from labelspace.checks import did_you_mean
 from labelspace.corpus.in_memory import as_arrow_table, document_values, is_table, kind_of
 from labelspace.corpus.readers import DocumentTable
-from labelspace.corpus.targets import is_unlabelled
+from labelspace.corpus.targets import composed, is_unlabelled
 from labelspace.errors import InputError
 
 
@@ -65,6 +65,7 @@ def as_label_sets(y: Any, names: Sequence[str], *, n_documents: int, separator: 
             "documents whose labels are not known carry None."
         )
     columns = {name: column for column, name in enumerate(names)}
+    columns = {**{composed(name): column for name, column in columns.items()}, **columns}
     truth = np.zeros((n_documents, len(names)), dtype=bool)
     known = np.ones(n_documents, dtype=bool)
     for row, value in enumerate(sets):
@@ -77,7 +78,9 @@ def as_label_sets(y: Any, names: Sequence[str], *, n_documents: int, separator: 
         if isinstance(value, str):
             parts = value.split(separator) if value.strip() else ()
         for name in parts:
-            column = columns.get(name.strip()) if isinstance(name, str) else None
+            column = None
+            if isinstance(name, str):
+                column = columns.get(name.strip(), columns.get(composed(name)))
             if column is None:
                 raise _unknown(f"{what}[{row}]", name, names, separator)
             truth[row, column] = True

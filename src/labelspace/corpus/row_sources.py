@@ -241,6 +241,8 @@ def _paths(source: object) -> list[Place] | None:
 
 def _in_place_of_a_file(path: Place) -> str:
     if not path.is_dir():
+        if isinstance(path, Path) and path.exists():
+            return "is no regular file but a pipe or a device, which cannot be read twice; write it to a file first"
         return (
             f"no bucket {path.bucket}" if isinstance(path, StoredFile) and not path.bucket.exists() else "no such file"
         )

@@ -107,6 +107,10 @@ def _rows(path: Place) -> Generator[Row]:
                 yield row
 
 
+# What openpyxl raises at files that are no workbook, or half of one.
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, LookupError, AttributeError, ValueError, TypeError, SyntaxError)
+
+
 @contextmanager
 def _workbook(path: Place, *, formulas: bool = False) -> Iterator[Any]:
     openpyxl = import_optional("openpyxl", package="openpyxl", extra="excel", purpose="reading .xlsx files")
@@ -119,7 +123,7 @@ def _workbook(path: Place, *, formulas: bool = False) -> Iterator[Any]:
                 yield book
     except LabelSpaceError:
         raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, ValueError, TypeError, SyntaxError) as error:
+    except (OSError, *_DAMAGED) as error:
         raise InputError(
             f"{path}: cannot be read as .xlsx, it may be damaged, locked by a password or an old .xls "
             f"({one_line(error, 120)}); save it again."
@@ -141,4 +145,9 @@ def _text(value: object) -> str | None:
         return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
     if isinstance(value, datetime.datetime):
         return value.date().isoformat() if value.time() == datetime.time() else value.isoformat(sep=" ")
-    return str(value)
+    text = str(value)
+    if "_x" not in text:
+        return text
+    from openpyxl.utils.escape import unescape
+
+    return unescape(text)  # Excel writes a carriage return as _x000D_

@@ -37,6 +37,7 @@ from labelspace.corpus.rows_to_files import Format
 from labelspace.corpus.stores import Place, StoredFile, located, reason
 from labelspace.corpus.wording import listed, one_line
 from labelspace.errors import ConfigError, InputError, OutputError
+from labelspace.folders import keep_rights
 
 STATE_FORMAT = 1
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP}  # some network disks; there, nothing keeps a second process away
@@ -99,11 +100,11 @@ class ResumableWriter:
         if isinstance(self.path, Path) and self.path.is_symlink():  # the link stays; what it names is written
             self.path = Path(os.path.realpath(self.path))
         self.schema = plain_schema(schema)
+        self._format = Format(self._given, self.schema)
         self.parts = self.path.with_name(self.path.name + ".parts")
         self.rows_done = 0
         self.chunks_done = 0
         self.already_done = False
-        self._format = Format(self._given, self.schema)
         columns = [[field.name, str(field.type)] for field in self.schema]
         state = {"format": STATE_FORMAT, "columns": columns, "fingerprint": dict(fingerprint)}
         self._state = json.loads(json.dumps(state, default=str))  # tuples become lists, as when read from the file
@@ -181,6 +182,7 @@ class ResumableWriter:
                 self._format.assemble(file, self._part_bytes())
                 file.flush()
                 os.fsync(file.fileno())
+            keep_rights(path, whole)
             whole.replace(path)
         finally:
             whole.unlink(missing_ok=True)

@@ -38,6 +38,7 @@ def test_a_clicked_document_is_read_as_it_was(tmp_path, text):
         "text,topic\na,money\n",
         "",
         b"text,label\n\xff,money\n",
+        "text,label,source,coder\na,money,chosen,ann\na,sports,chosen,bob\n",
     ],
 )
 def test_a_broken_file_says_so_and_stays_as_it_is(tmp_path, content):

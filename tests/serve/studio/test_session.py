@@ -89,7 +89,7 @@ def test_what_cannot_be_estimated_says_why(label_file, encoder):
     pool = sample_pool(POOL[:20], size=20, seed=0)
     session = Session(LabelFile(label_file), pool, encoder, pool_file="docs.csv", text_column="text")
     wait_for(lambda: session.state()["answers"])
-    assert "50 documents or more" in studied(session)["estimate"]["problem"]
+    assert "50 different documents or more" in studied(session)["estimate"]["problem"]
     session.close()
 
 

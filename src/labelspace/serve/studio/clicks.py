@@ -22,13 +22,13 @@ SOURCES = ("random", "doubt", "chosen")
 
 @final
 class Clicks:
-    """Rows of text, label and source, the last one of each text; the file is written with each click.
+    """Rows of text, label and source, one for each text; the file is written with each click.
 
     Args:
         path: a CSV file; it is made with the first click.
 
     Raises:
-        InputError: the file cannot be read, or lacks the columns text and label.
+        InputError: the file cannot be read, lacks the columns text and label, or has two different rows of a text.
     """
 
     def __init__(self, path: Path) -> None:
@@ -91,7 +91,14 @@ class Clicks:
             raise InputError(f"{error} Mend this file, or move it away.") from error
         if not {"text", "label"} <= set(schema.names):
             raise InputError(f"{self.path}: the columns text and label are missing; mend it, or move it away.")
-        self.rows = {row["text"]: {**row, "source": row.get("source") or "chosen"} for row in rows}
+        self.rows = {}
+        for row in rows:
+            own = {**row, "source": row.get("source") or "chosen"}
+            if self.rows.setdefault(row["text"], own) != own:
+                raise InputError(
+                    f"{self.path}: two rows are of the text {row['text']!r:.60}, and a click would leave one; mend "
+                    "it, or move it away."
+                )
 
     def _write(self) -> None:
         more = dict.fromkeys(key for row in self.rows.values() for key in row if key not in COLUMNS)
