@@ -188,6 +188,10 @@ def test_the_model_card_names_held_out_rows_and_the_limit(
     card = (bare / "README.md").read_text(encoding="utf-8")
     for words in ("`predict` names a label always", "No row was held out"):
         assert words in card, words
+    sure = fitted(min_probability=0.9)
+    assert "get None, by a min probability" in (sure.save(tmp_path / "sure") / "README.md").read_text(encoding="utf-8")
+    told = (sure.set_none(SEEN).save(tmp_path / "none") / "README.md").read_text(encoding="utf-8")
+    assert "`predict` answers None below a closeness" in told
 
 
 # ---- edits of a fitted model

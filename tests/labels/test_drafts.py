@@ -74,6 +74,12 @@ def test_the_users_comments_order_and_quotes_stay_and_each_draft_has_a_mark(tmp_
     assert result == "".join(lines + end)
 
 
+def test_line_ends_of_windows_stay(tmp_path):
+    result, own = written(tmp_path, OWN.replace("\n", "\r\n"), [*SPORTS, MONEY])
+    assert own
+    assert result.count("\n") == result.count("\r\n") > OWN.count("\n")
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_drafts_stand_in_every_form_that_has_lines(tmp_path, form):
     result, own = written(tmp_path, FORMS[form], [*SPORTS, MONEY])

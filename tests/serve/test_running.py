@@ -18,6 +18,9 @@ from labelspace.serve import running
         (None, {"config": {"max_waiting": 3}}, "config must be a ServingConfig. Got dict"),
         (None, {"port": 99_999}, "port must be"),
         (None, {"keys": "my-secret"}, "keys must be a list of keys"),
+        (None, {"keys": ["a", ""]}, "a key is empty"),
+        (None, {"keys": ["secret\n"]}, "has white space"),
+        ({"owner/name": None}, {}, "has no '/'"),
     ],
 )
 def test_arguments_that_cannot_work_are_refused_before_a_request(

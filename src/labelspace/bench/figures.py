@@ -88,6 +88,7 @@ def nli_size_figure(
         apart = 0.78 / len(groups)
         for group, (words, models) in enumerate(groups.items()):
             colour, sign = FEW[group % len(FEW)], MARKERS[group % len(MARKERS)]
+            axes.scatter([], [], s=22, color=colour, marker=sign, label=words)
             for place, family in enumerate(FAMILIES):
                 values = sorted(model[name] for model in models for name in common if BTZSC[name].family == family)
                 if not values:
@@ -96,9 +97,7 @@ def nli_size_figure(
                 # Spread points by their rank rather than at random, so that the figure is reproducible.
                 beside = x + 0.3 * apart * np.cos(np.arange(len(values)) * 2.4)
                 axes.scatter(beside, values, s=12, color=colour, marker=sign, alpha=0.55, linewidths=0)
-                label = words if place == 0 else None
                 axes.scatter(x, statistics.median(values), s=60, marker="D", color=colour, edgecolors="black", zorder=3)
-                axes.scatter([], [], s=22, color=colour, marker=sign, label=label)
         axes.set_xticks(range(len(FAMILIES)), FAMILIES)
         axes.set_ylim(-0.03, 1.03)
         axes.set_ylabel(f"{words_of(metric)} on {len(common)} of {len(BTZSC)} data sets")

@@ -60,7 +60,7 @@ SEVERAL = (
     "A text may have several of these labels, or none. Each has a probability of its own, 0.5 or more where it is "
     "predicted."
 )
-UNTESTED = "No labelled document was used, so nothing here says how good the predictions are: evaluate before use."
+UNTESTED = "No labelled document taught it, so nothing here says how good the predictions are: evaluate before use."
 
 CUT_ON_ROWS = "The cuts were set on labelled rows, on which the model looks too good: evaluate on others before use."
 
@@ -149,9 +149,15 @@ def uncertainty_card(state: State) -> Card:
             f"were off by {fit['calibration']['ece_after']:.3f} (expected calibration error), at the temperature that "
             "was chosen on them."
         )
-    answers = "`predict` names a label always; `set_coverage` and `set_risk` make it answer None where it is in doubt."
+    answers = []
     if limit:
-        answers = f"`predict` answers None where {limit['by']} is above {limit['value']:.4g}."
+        answers.append(f"`predict` answers None where {limit['by']} is above {limit['value']:.4g}.")
+    if state.facts.get("none") or parameters["min_probability"] is not None:
+        answers.append(_none(state, reads_outside=False))
+    if not answers:
+        answers.append(
+            "`predict` names a label always; `set_coverage` and `set_risk` make it answer None where it is in doubt."
+        )
     return Card(
         origin=f"The encoder is as its authors made it; a head on it was trained on {fit['labelled']} labelled rows.",
         facts={
@@ -165,7 +171,7 @@ def uncertainty_card(state: State) -> Card:
             "loss": f"{curve['losses'][0]:.4f} to {curve['losses'][-1]:.4f}",
             "seed": fit["seed"],
         },
-        limits=[answers, accuracy],
+        limits=[*answers, accuracy],
         results=results,
     )
 

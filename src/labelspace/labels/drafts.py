@@ -139,7 +139,7 @@ class _Place(NamedTuple):
 def _inserted(text: str, drafts: Sequence[Draft], mark: str) -> str | None:
     """Return a YAML label file with drafts; None if a label has no room for lines."""
     places = dict(_places(yaml.compose(text, Loader=yaml.SafeLoader)))
-    lines = text.splitlines()
+    lines, ending = text.splitlines(), "\r\n" if "\r\n" in text else "\n"
     by_label: dict[str, list[Draft]] = {}
     for draft in drafts:
         by_label.setdefault(draft.label, []).append(draft)
@@ -156,7 +156,7 @@ def _inserted(text: str, drafts: Sequence[Draft], mark: str) -> str | None:
             before, at = lines[scalar.start_mark.line], scalar.start_mark.column
             head = before[:at].rstrip() if opening.startswith("\n") else before[:at]
             lines[scalar.start_mark.line] = head + opening + before[at:]
-    return "\n".join(lines) + "\n"
+    return ending.join(lines) + ending
 
 
 def _places(root: Any) -> Iterator[tuple[str, _Place]]:

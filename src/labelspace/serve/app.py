@@ -121,17 +121,32 @@ def _problem(path: str, status: int, message: str, headers: Mapping[str, str] | 
     return JSONResponse(form(RefusedError(status, message)).model_dump(), status, headers)
 
 
+def is_key(key: str) -> bool:
+    """Return whether a client can send a key, and must send something for it.
+
+    Example:
+        >>> is_key("a-b"), is_key(""), is_key("a b"), is_key("a\\n")
+        (True, False, False, False)
+    """
+    return bool(key) and key.isascii() and key.isprintable() and " " not in key
+
+
 class Keyed:
     """Asks for a key before anything else.
 
     Args:
         app: the application.
         keys: the keys.
+
+    Raises:
+        ConfigError: a key is empty, or none that a client can send.
     """
 
     def __init__(self, app: Any, keys: Sequence[str]) -> None:
         if isinstance(keys, str):
             raise ConfigError("keys must be a list of keys; put the key in brackets.")
+        if not all(map(is_key, keys)):
+            raise ConfigError("a key is empty, or has white space or other than ASCII characters; write another one.")
         self._app = app
         self._keys = [key.encode() for key in keys]
 

@@ -15,7 +15,7 @@ from labelspace.checks import check_number
 from labelspace.classify.fitted import answerer, check_fitted
 from labelspace.config import ServingConfig
 from labelspace.errors import ConfigError, InputError
-from labelspace.serve.app import make_app
+from labelspace.serve.app import is_key, make_app
 from labelspace.serve.listening import listen
 from labelspace.serve.room import Served
 
@@ -36,7 +36,7 @@ def read_keys(file: Path) -> list[str]:
     if not keys:
         raise InputError(f"{file} holds no key; write one key a line.")
     for number, key in enumerate(keys, 1):
-        if not key.isascii() or not key.isprintable() or " " in key:
+        if not is_key(key):
             raise InputError(f"{file}: key {number} has white space or other than ASCII characters; write another one.")
     return keys
 
@@ -100,12 +100,15 @@ def running(
         raise ConfigError(f"config must be a ServingConfig. Got {type(config).__name__} instead.")
     check_number("port", port, least=0, most=65_535, whole=True)
     for name, classifier in models.items():
+        if not name or "/" in name:
+            raise ConfigError(f"a model's name stands in addresses, so it is not empty and has no '/'. Got {name!r}.")
         if not hasattr(classifier, "answers"):
             raise ConfigError(
                 f"model {name!r} must be a labelspace classifier. Got {type(classifier).__name__} instead."
             )
         check_fitted(answerer(classifier))
-    app = make_app([Served(name, classifier) for name, classifier in models.items()], config, keys=keys)
+    most = (config or ServingConfig()).max_options
+    app = make_app([Served(name, model, max_options=most) for name, model in models.items()], config, keys=keys)
     bound = listen("127.0.0.1", port)
     server = server_of(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, name="labelspace-service")
