@@ -70,8 +70,11 @@ def test_set_coverage_on_documents_answers_that_share_of_them_and_the_surest(
     answered = np.array([name is not None for name in clf.predict(NEW)])
     assert answered.sum() == least_answers(coverage, 120)
     doubt = doubt_of(clf, NEW, by)
-    assert doubt[answered].max() < doubt[~answered].min()
+    assert clf.limit_ is not None
+    assert doubt[answered].max() < clf.limit_.value < doubt[~answered].min()
     assert (clf.predict(NEW)[answered] == always[answered]).all()
+    alone = np.array([clf.predict([text])[0] is not None for text in NEW])
+    assert (alone == answered).all(), "the last bit of a doubt depends on what is read beside a text"
 
 
 def test_full_coverage_removes_the_limit(clf: UncertaintyClassifier, encoders: dict[str, Encoder]):

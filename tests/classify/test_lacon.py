@@ -581,6 +581,8 @@ def test_rows_of_a_single_label_leave_the_descriptions_to_learn_from(make: Maker
         one = make().fit(TEXTS, ["sports", *[None] * 11])
     assert (one.decision_function(TEXTS) == none.decision_function(TEXTS)).all()
     assert one.fit_result_.labelled == 0
+    with pytest.raises(InputError, match=r"all 1 labelled rows .* nothing to tell apart"):
+        make(description_steps=0).fit(TEXTS, ["sports", *[None] * 11])
     with pytest.raises(InputError, match=r"all 12 labelled rows .* nothing to tell apart"):
         make(labels=["sports", "money"]).fit(TEXTS, ["sports"] * 12)
 

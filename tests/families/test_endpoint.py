@@ -96,6 +96,12 @@ def test_scores_are_the_probabilities_of_the_options():
     assert scorer.describe()["answers"] == ["log-probabilities"]
 
 
+def test_half_a_character_can_be_sent_and_counted():
+    question = Question.of(SPACE, max_characters=100)
+    assert question.messages("bad \ud83d half", structured=True)[1]["content"] == "TEXT:\nbad \ufffd half"
+    assert question.tokens("bad \ud83d half") > 0
+
+
 def test_equal_log_probabilities_are_equal_scores():
     question = Question.of(SPACE, max_characters=100)
     row = question.by_logprobs([("B", -1.0), ("A", -1.0), ("C", -1.0)])

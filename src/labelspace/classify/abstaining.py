@@ -140,7 +140,11 @@ class AbstainingClassifier(BiEncoderClassifier):
                 LabelSpaceWarning,
                 stacklevel=3,
             )
-        self.limit_ = Limit(by, coverage_limit(doubt, min(1.0, wanted / len(doubt))))
+        value = coverage_limit(doubt, min(1.0, wanted / len(doubt)))
+        if (doubt > value).any():
+            # Halfway to the next: at a document itself the last bit would decide, which depends on its batch.
+            value = float(value + doubt[doubt > value].min()) / 2
+        self.limit_ = Limit(by, value)
         return self
 
     def set_risk(

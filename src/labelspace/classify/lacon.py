@@ -176,7 +176,7 @@ class LaConClassifier(BiEncoderClassifier):
         given = look_at(space, X, y)
         rows = given.supervision
         if rows is not None and rows.only is not None:
-            if not any(rows.space.descriptions):
+            if not any(rows.space.descriptions) or not config.description_steps:
                 raise rows.nothing_to_tell_apart()
             warnings.warn(
                 f"all {len(rows.targets)} labelled rows have the label {rows.only!r}, which tells no two labels apart; "

@@ -57,7 +57,7 @@ class UncertaintyClassifier(AbstainingClassifier):
         learning_rate: peak learning rate; `"auto"`: 8e-4 for `"textcnn"`, higher for extractors with few weights.
         epochs: passes over the training texts; `"auto"`: 3, more for fewer than about ten thousand texts.
         validation: share of the labelled rows held out for temperature and limits; equal texts stay together.
-            `"auto"`: 0.1 with 20 rows per label and 200 in all or more, else none.
+            `"auto"`: 0.1 with 20 rows per label on average and 200 in all or more, else none.
         min_probability: lowest probability, 0 to 1, at which `predict` returns a label; None: always.
         cache: folder for token states; `"auto"`: `token-states` in labelspace's cache folder; None: no cache, so every
             epoch encodes the texts again. Token states reveal much of the texts, so use None for confidential ones.

@@ -93,8 +93,8 @@ class LaConConfig(SavedConfig):
 
     validation: float | str = "auto"
     """Share of the labelled rows held out for early stopping; 0: none, all epochs are run. `"auto"`: 0.05 (section
-    3.1), or none with fewer than 20 rows per label or 2,000 in all, because fewer than 100 held-out rows cannot tell
-    epochs apart."""
+    3.1), or none with fewer than 20 rows per label on average or 2,000 in all, because fewer than 100 held-out rows
+    cannot tell epochs apart."""
 
     patience: int = 3
     """Checks without improvement before training stops; the held-out rows are checked after each epoch. The paper gives

@@ -62,7 +62,7 @@ class UncertaintyConfig(SavedConfig):
 
     validation: float | str = "auto"
     """Share of the labelled rows held out to fit the temperature and to set limits of uncertainty; 0: none. `"auto"`:
-    0.1, or none with fewer than 20 rows per label or 200 in all."""
+    0.1, or none with fewer than 20 rows per label on average or 200 in all."""
 
     cache_bytes: int = 10 * 1024**3
     """Maximum size of the folder of token states in bytes, 10 GiB by default; the least recently used are deleted

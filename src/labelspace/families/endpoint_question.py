@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from labelspace.corpus.policy import without_surrogates
 from labelspace.families.prompts import CHOICE_INSTRUCTIONS
 from labelspace.labels import LabelSpace
 
@@ -80,7 +81,7 @@ class Question:
         instructions = _STRUCTURED_INSTRUCTIONS if structured else CHOICE_INSTRUCTIONS
         return [
             {"role": "system", "content": f"{instructions}\n\nOPTIONS:\n{self.options}"},
-            {"role": "user", "content": f"TEXT:\n{text[: self.max_characters]}"},
+            {"role": "user", "content": f"TEXT:\n{without_surrogates(text[: self.max_characters])}"},
         ]
 
     def tokens(self, text: str) -> int:
