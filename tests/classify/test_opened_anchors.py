@@ -87,7 +87,7 @@ def test_it_refuses_what_the_whole_model_refuses(make: Maker, tmp_path: Path):
     labels = folder / "label_space.yaml"
     labels.write_text(labels.read_text(encoding="utf-8").replace("War, peace", "Peace, war"), encoding="utf-8")
     for opened in (open_to_answer, load):
-        with pytest.raises(ModelFolderError, match="texts changed since the cuts"):
+        with pytest.raises(ModelFolderError, match="yaml changed since the cuts"):
             opened(folder)
 
 
