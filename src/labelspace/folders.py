@@ -102,10 +102,10 @@ def write_atomically(path: str | Path, content: str | bytes) -> Path:
     scratch = file.with_name(f".{file.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         with scratch.open("xb") as handle:
+            keep_rights(file, scratch)  # before there is anything to read
             handle.write(content.encode() if isinstance(content, str) else content)
             handle.flush()
             os.fsync(handle.fileno())
-        keep_rights(file, scratch)
         scratch.replace(file)
     except OSError as error:
         with contextlib.suppress(OSError):

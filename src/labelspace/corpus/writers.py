@@ -179,10 +179,10 @@ class ResumableWriter:
         whole = parts / "whole.tmp"
         try:
             with whole.open("wb") as file:
+                keep_rights(path, whole)
                 self._format.assemble(file, self._part_bytes())
                 file.flush()
                 os.fsync(file.fileno())
-            keep_rights(path, whole)
             whole.replace(path)
         finally:
             whole.unlink(missing_ok=True)

@@ -24,9 +24,8 @@ UNSPACED = (
 """Characters of scripts that put no spaces between words, as in a class of a regular expression."""
 
 _UNSPACED = re.compile(f"[{UNSPACED}]")
-_WITHOUT_MARKS = re.compile(
-    "[\u3041-\u3096\u30a1-\u30fe\u3400-\u4dbf\u4e00-\u9fff]+"
-)  # most words in Chinese and Japanese
+# Most words in Chinese and Japanese, which are parted twice as fast without looking for marks.
+_WITHOUT_MARKS = re.compile("[\u3041-\u3096\u30a1-\u30fe\u3400-\u4dbf\u4e00-\u9fff]+")
 
 
 def words_of(text: str, *, letter: str = r"\w", alone: str = "") -> list[str]:
@@ -67,7 +66,7 @@ def with_pairs(words: Sequence[str]) -> list[str]:
 
 def _parts(word: str) -> Iterator[str]:
     """Yield runs of other letters, and of a run of unspaced letters each letter and each pair."""
-    if _WITHOUT_MARKS.fullmatch(word):  # twice as fast
+    if _WITHOUT_MARKS.fullmatch(word):
         yield from word
         yield from map(add, word, word[1:])
         return
