@@ -770,6 +770,23 @@ def test_sentence_transformers_opens_the_folder_and_nothing_in_it_is_a_pickle(fi
         assert words in card, words
 
 
+def test_the_card_tells_no_score_of_other_labels(make: Maker, tmp_path: Path):
+    clf = make(validation=0.25).fit(TEXTS, Y)
+    change = {
+        "fitted": lambda _: None,
+        "renamed": lambda model: model.rename_label("sports", "Sport"),
+        "removed": lambda model: model.remove_label("world"),
+        "added": lambda model: model.add_label({"name": "zoo", "descriptions": ["Animals."]}),
+    }
+    for name, changed in change.items():
+        model = load(clf.save(tmp_path / "model"))
+        changed(model)
+        again = load(model.save(tmp_path / name))
+        card = (again.save(tmp_path / "again") / "README.md").read_text(encoding="utf-8")
+        assert ("macro-F1" in card) == (name in {"fitted", "renamed"}), name
+        assert ("No row was held out with these labels" in card) == (name in {"removed", "added"}), name
+
+
 def test_a_label_added_by_hand_starts_at_its_description(fitted: Maker, tmp_path: Path):
     for kind in ("lacon", "cross-entropy"):
         folder = fitted(kind).save(tmp_path / kind)

@@ -194,6 +194,14 @@ def test_the_model_card_names_held_out_rows_and_the_limit(
     assert "`predict` answers None below a closeness" in told
 
 
+def test_the_card_tells_no_accuracy_of_a_label_that_was_removed(clf: UncertaintyClassifier, tmp_path: Path):
+    clf.remove_label("money")
+    for model in (clf, load(clf.save(tmp_path / "model"))):
+        card = (model.save(tmp_path / "again") / "README.md").read_text(encoding="utf-8")
+        assert "No row was held out with these labels" in card
+        assert "accuracy" not in card
+
+
 # ---- edits of a fitted model
 
 

@@ -1,6 +1,7 @@
 """How sure a model should be, without labels."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from labelspace.classify.opening import open_to_answer
 from labelspace.consensus.signals import Range
 from labelspace.consensus.sureness import Sureness, of_student, sureness
 from labelspace.errors import ConfigError, InputError
-from labelspace.evaluate import calibrate, estimate
+from labelspace.evaluate import calibrate, estimate, quality
 from labelspace.training.calibration import temperature_for_accuracy
 from tiny_rows import tiny_rows
 
@@ -86,9 +87,68 @@ def test_a_consensus_is_as_sure_as_it_is_likely_to_be_right_and_its_card_says_so
         assert "Every text gets a label" in card
 
 
+def test_the_card_of_a_consensus_tells_no_accuracy_of_other_labels(tiny_encoder_folder, tmp_path):
+    views = [f"zero-shot:{tiny_encoder_folder}", "words"]
+    clf = ConsensusClassifier(SPACE, views, student=None, config={"guards": False}).fit(TEXTS).model_
+    assert "likely accuracy" in card_of(clf, tmp_path / "model")
+    clf.rename_label("world", "politics")
+    assert "likely accuracy" in card_of(clf, tmp_path / "renamed"), "a name changes no answer"
+    changed = load(tmp_path / "renamed")
+    changed.remove_label("politics")
+    assert changed.temperature_ == clf.temperature_
+    for model in (changed, load(changed.save(tmp_path / "removed"))):
+        assert "accuracy" not in card_of(model, tmp_path / "again")
+    found = calibrate(changed, TEXTS)
+    assert f"makes them {found.accuracy.expected:.2f} on average" in card_of(changed, tmp_path / "calibrated")
+
+
+def test_a_folder_of_before_tells_the_accuracy_that_its_consensus_found(tiny_encoder_folder, tmp_path):
+    views = [f"zero-shot:{tiny_encoder_folder}", "words"]
+    clf = ConsensusClassifier(SPACE, views, student=None, config={"guards": False}).fit(TEXTS)
+    header = clf.save(tmp_path / "model") / "labelspace.json"
+    values = json.loads(header.read_text())
+    del values["temperature_by"]
+    header.write_text(json.dumps(values))
+    assert "likely accuracy" in card_of(load(tmp_path / "model"), tmp_path / "again")
+
+
+def test_the_card_tells_what_calibrate_found_with_the_labels_it_had(tiny_encoder_folder, tmp_path):
+    clf = ZeroShotClassifier(SPACE, tiny_encoder_folder).fit()
+    assert "accuracy" not in card_of(clf, tmp_path / "fitted")
+    found = calibrate(clf, TEXTS)
+    card = card_of(load(clf.save(tmp_path / "without")), tmp_path / "again")
+    assert f"makes them {found.accuracy.expected:.2f} on average" in card
+    assert card.count("estimated without labels") == 2
+    calibrate(clf, TEXTS, NAMES)
+    card = card_of(clf, tmp_path / "with")
+    assert card.count(f"estimated with {len(set(TEXTS))} labels") == 2, "in the head and among the limits"
+    clf.set_params(temperature=0.3)
+    assert "accuracy" not in card_of(clf, tmp_path / "parameter")
+    calibrate(clf, TEXTS)
+    clf.temperature_ = 0.1
+    assert "accuracy" not in card_of(clf, tmp_path / "by hand")
+
+
+def test_a_second_calibrate_changes_nothing_even_where_no_temperature_is_right(tiny_encoder_folder, monkeypatch):
+    clf = ZeroShotClassifier(SPACE, tiny_encoder_folder).fit()
+    for accuracy in (1.0, 0.0, 0.8):
+        found = SimpleNamespace(accuracy=Range(accuracy, accuracy, accuracy), documents=len(TEXTS), labelled=0)
+        monkeypatch.setattr(quality, "_estimated", lambda _, found=found: found)
+        temperatures = []
+        for _ in range(3):
+            calibrate(clf, TEXTS)
+            temperatures.append(clf.temperature_)
+        assert temperatures == pytest.approx(temperatures[:1] * 3, rel=1e-3)
+
+
+def card_of(model, folder):
+    """Return the card of a model."""
+    return (model.save(folder) / "README.md").read_text()
+
+
 def test_the_card_tells_the_limit_for_none_of_these(tiny_encoder_folder, tmp_path):
     clf = ZeroShotClassifier(SPACE, tiny_encoder_folder).fit().set_coverage(0.9, TEXTS)
-    card = (clf.save(tmp_path / "model") / "README.md").read_text()
+    card = card_of(clf, tmp_path / "model")
     assert "`predict` answers None below a closeness of" in card
     assert "of 150 unlabelled documents were." in card
 

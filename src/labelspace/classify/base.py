@@ -349,9 +349,10 @@ class Classifier(Fitted, Answering):
         with self._in_place_of(folder):
             state, name = self.state(), type(self).__name__
             none = {} if self.none_ is None else {"none": self.none_.to_dict()}
-            told = self.takes_temperature() and self.calibrated_ is not None
-            temperature = {"temperature": plain(self.temperature_)} if told else {}
-            state = replace(state, facts={**state.facts, **none, **temperature})
+            told = self.told() if self.takes_temperature() else None
+            temperature = {} if told is None else {"temperature": plain(told.temperature)}
+            by = {} if told is None else {"temperature_by": told.by}
+            state = replace(state, facts={**state.facts, **none, **temperature, **by})
             card = self.card_of(replace(state, parameters={**state.parameters, **temperature}))
             return write(state, card, Path(folder), name=name, tensors_file=self.tensors_file)
 
@@ -424,7 +425,14 @@ class Classifier(Fitted, Answering):
         """Rename or remove a label in everything keyed by label name."""
         if self.none_ is not None:
             self.none_ = self.none_.edited(change, space)
+        if len(space) != len(self.label_space_):
+            self._forget_measured()
         self._set_labels(space)
+
+    def _forget_measured(self) -> None:
+        """Forget what was measured with other labels."""
+        if self.calibrated_ is not None:
+            self.calibrated_ = self.calibrated_._replace(by=None)
 
     def _set_labels(self, space: LabelSpace, *, keep_parameter: bool = False) -> None:
         self.label_space_ = space

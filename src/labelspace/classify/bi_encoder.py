@@ -100,6 +100,7 @@ class BiEncoderClassifier(OnEncoder, Classifier):
         if self.none_ is not None:
             self.none_ = None
             warnings.warn(f"{OUTDATED}.", LabelSpaceWarning, stacklevel=3)
+        self._forget_measured()
         self._set_labels(space)
         return space
 

@@ -22,15 +22,15 @@ def _none(state: State, *, reads_outside: bool = True) -> str:
     return f"{told}, which {limit['share']:.1%} of {limit['documents']:,} unlabelled documents were."
 
 
-def _sureness(fit: dict[str, Any]) -> str:
+def _sureness(state: State) -> str:
     """Return how the probabilities were set, and how far off such probabilities were elsewhere."""
-    found = fit.get("probabilities")
+    found = state.facts.get("temperature_by")
     if not found:
         return SHARES
-    likely, elsewhere = found["accuracy"], found["elsewhere"]
+    likely, elsewhere = found["accuracy"], found.get("elsewhere")
     told = (
         f"{SHARES} Their temperature makes them {likely['expected']:.2f} on average, which is the likely accuracy "
-        f"({likely['low']:.2f} to {likely['high']:.2f} with a probability of 0.8), estimated without labels."
+        f"({likely['low']:.2f} to {likely['high']:.2f} with a probability of 0.8), estimated {_with_labels(found)}."
     )
     if not elsewhere:
         return told
@@ -39,19 +39,23 @@ def _sureness(fit: dict[str, Any]) -> str:
     return f"{told} On {elsewhere['sets']} data sets with labels, probabilities set so were {off}, {fixed}."
 
 
-def _estimated(fit: dict[str, Any] | None) -> tuple[Result, ...]:
-    """Return the likely accuracy of what learnt from a consensus, as an estimate; empty if there is none."""
-    found = (fit or {}).get("probabilities")
-    if not fit or not found:
+def _with_labels(found: dict[str, Any]) -> str:
+    return f"with {found['labelled']:,} labels" if found.get("labelled") else "without labels"
+
+
+def _estimated(state: State) -> tuple[Result, ...]:
+    """Return the likely accuracy that the temperature was chosen by, as an estimate; empty if there is none."""
+    found = state.facts.get("temperature_by")
+    if not found:
         return ()
     likely = found["accuracy"]
     sure = f"{likely['low']:.2f} to {likely['high']:.2f} with a probability of 0.8"
     return (
         Result(
             metric="estimated_accuracy",
-            name=f"likely accuracy, estimated without labels ({sure})",
+            name=f"likely accuracy, estimated {_with_labels(found)} ({sure})",
             value=likely["expected"],
-            data=f"{fit['pool_documents']:,} unlabelled documents",
+            data=f"{found['documents']:,} {'' if found.get('labelled') else 'unlabelled '}documents",
         ),
     )
 
@@ -61,6 +65,10 @@ SEVERAL = (
     "predicted."
 )
 UNTESTED = "No labelled document taught it, so nothing here says how good the predictions are: evaluate before use."
+
+NOT_MEASURED = (
+    "No row was held out with these labels, so nothing here says how good the predictions are: evaluate before use."
+)
 
 CUT_ON_ROWS = "The cuts were set on labelled rows, on which the model looks too good: evaluate on others before use."
 
@@ -92,12 +100,12 @@ def anchored_card(state: State) -> Card:
         + ", without a labelled document.",
         facts=facts,
         limits=[
-            *((_sureness(fit.get("consensus") or {}), _none(state)) if cuts is None else (SEVERAL,)),
+            *((_sureness(state), _none(state)) if cuts is None else (SEVERAL,)),
             UNTESTED if cuts is None or cuts["source"] != "rows" else CUT_ON_ROWS,
         ],
         tags=("zero-shot-classification",),
         learnt_on_top=False,
-        results=_estimated(fit.get("consensus")) if cuts is None else (),
+        results=_estimated(state) if cuts is None else (),
     )
 
 
@@ -118,14 +126,15 @@ def lacon_card(state: State) -> Card:
             **_steps_and_loss(curve),
             "weight of the descriptions": f"{prior['weight']:.3f} ({prior['reason']})",
         }
+    score = None if state.facts["lacon"]["labels_changed"] else _best_score(fit)
     origin = "It was trained on the labels' descriptions, without a labelled row."
     if fit["labelled"]:
         origin = f"It was trained on {fit['labelled']} labelled rows."
     return Card(
         origin=origin,
         facts=facts | {"seed": fit["seed"]},
-        limits=[SHARES, _none(state, reads_outside=False), _how_good(fit)],
-        results=_measured(fit),
+        limits=[_sureness(state), _none(state, reads_outside=False), _how_good(score, fit["held_out"])],
+        results=_measured(score, fit["held_out"]) or _estimated(state),
         example='("a text", "another")' if state.facts["lacon"]["pairs"] else '"a text"',
     )
 
@@ -136,12 +145,14 @@ def uncertainty_card(state: State) -> Card:
     parameters, learnt = state.parameters, state.facts["uncertainty"]
     curve, limit, config = fit["curve"], learnt["limit"], parameters["config"]
     rate = curve.get("learning_rate", parameters["learning_rate"])  # older models have only the given value
-    accuracy = (
-        "No row was held out, so probabilities are those of training, which are too sure, and nothing here says how "
-        "good the predictions are: evaluate before use."
-    )
+    accuracy = NOT_MEASURED
     results: tuple[Result, ...] = ()
-    if fit["calibration"]:
+    if not fit["calibration"]:
+        accuracy = (
+            "No row was held out, so probabilities are those of training, which are too sure, and nothing here says "
+            "how good the predictions are: evaluate before use."
+        )
+    elif len(state.tensors["held_out.wrong"]):  # else the record was dropped with a label
         held_out = f"{fit['held_out']} labelled rows held out of training"
         results = (Result(metric="accuracy", name="accuracy", value=fit["held_out_accuracy"], data=held_out),)
         accuracy = (
@@ -186,11 +197,11 @@ def joint_card(state: State) -> Card:
         origin="Several views of unlabelled documents answer together, without a labelled document.",
         facts=facts,
         limits=[
-            _sureness(fit),
+            _sureness(state),
             _none(state, reads_outside=all(hasattr(member, "anchor") for member in state.members)),
             UNTESTED,
         ],
-        results=_estimated(fit),
+        results=_estimated(state),
     )
 
 
@@ -200,11 +211,11 @@ def words_card(state: State) -> Card:
         origin="It reads words alone (TF-IDF and a linear model) and needs no encoder.",
         facts={**state.parameters, "words": len(state.tensors["idf"])},
         limits=[
-            _sureness(state.fit or {}),
+            _sureness(state),
             _none(state, reads_outside=False),
             "It knows only words of the documents that it learnt from; a text without any gets the likeliest label.",
         ],
-        results=_estimated(state.fit),
+        results=_estimated(state),
     )
 
 
@@ -228,19 +239,17 @@ def _best_score(fit: dict[str, Any]) -> float | None:
     return None if best is None else best.get("macro_f1_predicted", best.get("macro_f1"))
 
 
-def _measured(fit: dict[str, Any]) -> tuple[Result, ...]:
-    score = _best_score(fit)
+def _measured(score: float | None, rows: int) -> tuple[Result, ...]:
     if score is None:
         return ()
-    held_out = f"{fit['held_out']} labelled rows held out of training"
+    held_out = f"{rows} labelled rows held out of training"
     return (Result(metric="f1", name="macro-F1; these rows chose the weights", value=score, data=held_out),)
 
 
-def _how_good(fit: dict[str, Any]) -> str:
-    score = _best_score(fit)
+def _how_good(score: float | None, rows: int) -> str:
     if score is None:
-        return "No row was held out, so nothing here says how good the predictions are: evaluate before use."
+        return NOT_MEASURED
     return (
-        f"Macro-F1 (over predicted labels too) on the {fit['held_out']} rows held out was {score:.3f}. They chose the "
+        f"Macro-F1 (over predicted labels too) on the {rows} rows held out was {score:.3f}. They chose the "
         "weights, so it is too good: evaluate before use."
     )

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,20 @@ from labelspace.errors import ConfigError
 from labelspace.labels import LabelSpace
 
 
+class Told(NamedTuple):
+    """A temperature from documents, in place of the parameter."""
+
+    given: float | None
+    """The parameter `temperature` then, if there is one."""
+
+    temperature: float
+    """What divides the scores."""
+
+    by: dict[str, Any] | None = None
+    """The likely `accuracy` (`low`, `expected`, `high`) that it was chosen by, the number of `documents`, and that of
+    `labelled` ones among them; None if that is not known, or was with other labels."""
+
+
 class Fitted(ABC):
     """A head that scores and a decision that answers.
 
@@ -32,8 +46,8 @@ class Fitted(ABC):
     reads_: Kind
     none_: NoneLimit | None = None
 
-    calibrated_: tuple[float | None, float] | None = None
-    """The parameter `temperature`, if there is one, and what documents put in its place; None: they did not."""
+    calibrated_: Told | None = None
+    """The temperature that documents told; None: they did not."""
 
     takes_pairs: ClassVar[bool] = False
     """Whether `fit` takes pairs of texts, in which case two text columns are read as pairs."""
@@ -54,12 +68,26 @@ class Fitted(ABC):
         A new fit takes back what was told; while the parameter has another value, the parameter holds.
         """
         given: Any = getattr(self, "temperature", None)
-        return given if self.calibrated_ is None or self.calibrated_[0] != given else self.calibrated_[1]
+        told = self.told()
+        return given if told is None else told.temperature
 
     @temperature_.setter
     def temperature_(self, value: float) -> None:
-        check_number("temperature", value, above=0)
-        self.calibrated_ = getattr(self, "temperature", None), value
+        self.tell(value)
+
+    def told(self) -> Told | None:
+        """Return the temperature that documents told; None if there is none, or the parameter has another value now."""
+        told = self.calibrated_
+        return told if told is not None and told.given == getattr(self, "temperature", None) else None
+
+    def tell(self, temperature: float, by: dict[str, Any] | None = None) -> None:
+        """Put a temperature in place of the parameter; see `Told`.
+
+        Raises:
+            ConfigError: it is not above 0.
+        """
+        check_number("temperature", temperature, above=0)
+        self.calibrated_ = Told(getattr(self, "temperature", None), temperature, by)
 
     def read(self, X: Any) -> Documents:
         """Check and convert documents; `Documents` are returned as they are.

@@ -98,6 +98,7 @@ class LaConClassifier(BiEncoderClassifier):
     card_of = staticmethod(lacon_card)
 
     fit_result_: LaConFit
+    labels_changed_ = False
     head_: ByEmbeddings | ByLogits
 
     def __init__(
@@ -210,7 +211,7 @@ class LaConClassifier(BiEncoderClassifier):
             verbose=self.verbose,
         )
         self._finish(encoder, rows.space, rows.documents.kind)
-        self.fit_result_ = result
+        self.fit_result_, self.labels_changed_ = result, False
         if module.shape.classifies:
             self.head_ = ByLogits(encoder, module, {name: column for column, name in enumerate(ordered.names)})
         else:
@@ -270,6 +271,7 @@ class LaConClassifier(BiEncoderClassifier):
             "logit_columns": head.columns if isinstance(head, ByLogits) else {},
             "pairs": self.reads_ is Kind.PAIRS,
             "labels_from_y": self.labels is None,
+            "labels_changed": self.labels_changed_,
         }
         return replace(state, facts={"lacon": facts}, tensors=head.tensors())
 
@@ -288,6 +290,7 @@ class LaConClassifier(BiEncoderClassifier):
             model.labels = None  # a second fit takes them from its own y
         model.reads_ = Kind.PAIRS if facts["pairs"] else Kind.TEXTS
         model.head_ = _head_of(state, facts)
+        model.labels_changed_ = facts.get("labels_changed", False)
         return model
 
     def _check_lowest(self, *, by_logits: bool) -> None:
@@ -305,6 +308,10 @@ class LaConClassifier(BiEncoderClassifier):
         self.head_ = self.head_.edited(change)
         if isinstance(self.class_weight, Mapping):
             self.class_weight = change({name.strip(): weight for name, weight in self.class_weight.items()})
+
+    def _forget_measured(self) -> None:
+        super()._forget_measured()
+        self.labels_changed_ = True
 
     def _fit_on_descriptions(self, given: Given, space: LabelSpace | None, config: LaConConfig, seed: int) -> Self:
         if space is None or not any(space.descriptions):
@@ -328,6 +335,7 @@ class LaConClassifier(BiEncoderClassifier):
             verbose=self.verbose,
         )
         self._finish(encoder, space, Kind.PAIRS if pairs else Kind.TEXTS)
+        self.labels_changed_ = False
         self.fit_result_ = LaConFit(
             curve=None,
             prior=None,

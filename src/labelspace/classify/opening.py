@@ -128,7 +128,7 @@ def _opened(
             raise damaged(folder, "encoder is null")
         model.none_ = _limit_of(header, model)
         if "temperature" in header:
-            model.temperature_ = header["temperature"]
+            model.tell(header["temperature"], header.get("temperature_by"))
         decision = model.decision()
         names = state.space.names
         no_text = np.zeros((1, len(names)), dtype=np.float32)

@@ -393,7 +393,7 @@ def _set_temperature(model: Any, sure: Sureness, scale: float) -> bool:
     """
     if not model.takes_temperature():
         return False
-    model.temperature_ = model.temperature_ / scale * sure.temperature
+    model.tell(model.temperature_ / scale * sure.temperature, sure.to_dict())
     return True
 
 

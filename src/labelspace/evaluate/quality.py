@@ -188,7 +188,10 @@ def calibrate(model: Any, X: Any, y: Any = None, *, seed: int = 0) -> Estimate:
     if not own.takes_temperature():
         raise ConfigError(f"{type(own).__name__} has no temperature to set; its probabilities are those of its rows.")
     found = _estimated(look)
-    own.temperature_ = own.temperature_ * temperature_for_accuracy(look.logits, found.accuracy.expected)
+    # From the parameter, so that a second call finds what the first one found.
+    factor = own.temperature_ / own.temperature
+    by = {"accuracy": asdict(found.accuracy), "documents": found.documents, "labelled": found.labelled}
+    own.tell(own.temperature * temperature_for_accuracy(look.logits * factor, found.accuracy.expected), by)
     return found
 
 
