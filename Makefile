@@ -59,15 +59,16 @@ layers: $(READY) ## import-linter: imports run up the drawing in docs/architectu
 # whatever the shell says: every test process would compile all tests again.
 TESTS := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 
-fast: $(READY)   ## tests on the tiny encoder, and every docstring's example
-	$(TESTS) -m "not slow" tests src --doctest-modules
+FAST := $(TESTS) -m "not slow" tests src --doctest-modules
+PROCESSORS := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python tests/processors.py
+fast: $(READY)   ## tests on the tiny encoder, and every docstring's example; SETTING=today: as another processor, by the date
+	$(if $(SETTING),$(PROCESSORS) $(SETTING),$(FAST))
 
 slow: $(READY) $(S3) ## tests on the real encoder and real data, processes killed on purpose, seconds of work
 	$(TESTS) --dist loadfile --no-loadscope-reorder -m slow tests
 
-SETTING := all
-portable: $(READY) ## the fast tests again as other processors would run them; SETTING=today: one of them, by the date
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python tests/processors.py $(SETTING)
+portable: $(READY) ## the fast tests as each of some other processors would run them
+	$(PROCESSORS) all
 
 package: $(READY) ## build wheel and sdist, check them, and try the wheel in an empty environment
 	$(TESTS) -m slow tests/test_package.py
