@@ -15,6 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Dense, Pooling, StaticEmbedding, Transformer
+from tokenizers import Tokenizer
 
 from labelspace.encoders import Encoder
 from labelspace.encoders.backbone import Backbone
@@ -83,8 +85,6 @@ def test_prompts_are_applied_as_in_sentence_transformers(
 
 def test_a_prompt_is_not_pooled_if_the_pooling_excludes_it(open_tiny: Opener, tmp_path: Path):
     """As in INSTRUCTOR: the prompt is read, but its tokens are not averaged."""
-    from sentence_transformers.sentence_transformer.modules import Pooling
-
     encoder = open_tiny(text_prompt="news text: ")
     averaged = encoder.encode(TEXTS)
     encoder.backbone.model._modules["1"] = Pooling(WIDTH, pooling_mode="mean", include_prompt=False)
@@ -341,6 +341,43 @@ def test_pooling_can_be_replaced_and_is_saved_with_the_folder(
     as_cls.save(tmp_path / "cls")
     expected = SentenceTransformer(str(tmp_path / "cls"), device="cpu").encode(TEXTS)
     assert np.abs(as_cls.encode(TEXTS) - expected).max() < 1e-5
+
+
+def test_another_pooling_leaves_the_prompt_out_if_the_encoders_own_does(open_tiny: Opener, tmp_path: Path):
+    encoder = open_tiny(text_prompt="news text: ")
+    encoder.backbone.model._modules["1"] = Pooling(WIDTH, pooling_mode="mean", include_prompt=False)
+    encoder.save(tmp_path / "instructor")
+    own = Encoder(tmp_path / "instructor", dtype="float32", device="cpu").encode(TEXTS)
+    again = Encoder(tmp_path / "instructor", dtype="float32", device="cpu", pooling="mean").encode(TEXTS)
+    assert np.abs(own - again).max() < 1e-6
+
+
+def test_a_pooling_whose_vectors_later_modules_cannot_read_is_refused(
+    tiny_folder: Callable[[str], Path], tmp_path: Path
+):
+    modules = [Transformer(str(tiny_folder("bert-mean"))), Pooling(WIDTH, ("mean", "max")), Dense(2 * WIDTH, 8)]
+    SentenceTransformer(modules=modules, device="cpu").save(str(tmp_path / "dense"), create_model_card=False)
+    assert Encoder(tmp_path / "dense", device="cpu").encode(["a text"]).shape == (1, 8)
+    with pytest.raises(EncoderError, match="modules of this encoder read the vectors of its own pooling"):
+        Encoder(tmp_path / "dense", device="cpu", pooling="cls").encode(["a text"])
+
+
+def test_an_encoder_without_a_transformer_is_refused_in_one_line(tiny_folder: Callable[[str], Path], tmp_path: Path):
+    tokenizer = Tokenizer.from_file(str(tiny_folder("bert-mean") / "tokenizer.json"))
+    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=8)], device="cpu")
+    model.save(str(tmp_path / "static"), create_model_card=False)
+    with pytest.raises(EncoderError, match=r"its first module is StaticEmbedding, and it must be a transformer"):
+        Encoder(tmp_path / "static", device="cpu").encode(["a text"])
+
+
+@pytest.mark.parametrize("role", ["text", "label"])
+def test_a_prompt_that_leaves_no_room_for_a_text_is_refused(role: str, open_tiny: Opener):
+    prompt = {f"{role}_prompt": "news of the day: "}
+    taken = open_tiny(**prompt).count_tokens([""], role=role)[0]
+    with pytest.raises(ConfigError, match=rf"the prompt of each {role} takes {taken} tokens, .* no text would be read"):
+        open_tiny(max_tokens=taken, **prompt)
+    vectors = open_tiny(max_tokens=taken + 1, **prompt).encode(["bank", "team"], role=role)
+    assert not (vectors[0] == vectors[1]).all()
 
 
 def test_last_pooling_takes_the_last_token_that_is_not_padding(open_tiny: Opener):

@@ -196,3 +196,28 @@ def test_documents_without_a_word_of_the_labels_are_noted_and_refused_if_answers
     german = {"sport": ["Das Spiel.", "Die Mannschaft siegt"], "geld": ["Zinsen und Steuern.", "Ein Kredit"]}
     notes = advise(german, pool(), encoder=encoder).notes
     assert any("different languages" in note for note in notes), "answers follow words, so it is a note"
+
+
+def test_documents_outside_of_all_labels_are_left_out_as_the_classifier_answers_none(encoder):
+    rain = [f"rain {row}" for row in range(40)]
+    sports = ["the team match coach 3", "the player team match 4"]
+    labels = {"sports": sports, "money": ["the bank loan tax 7", "the market bank loan 8"]}
+    space = LabelSpace.from_dict({"labels": labels, "outside": ["rain 5"]})
+    texts = pool() + rain
+    answers = ZeroShotClassifier(space, encoder=encoder).fit().predict(texts)
+    assert [answer is None for answer in answers] == [False] * 120 + [True] * 40
+    found = advise(space, texts, encoder=encoder)
+    assert found.documents == 120
+    assert "40 documents lie outside of all labels, and are left out" in found.notes
+    assert "rain" not in str(found)
+    assert found.pairs == advise({"labels": labels}, pool(), encoder=encoder).pairs
+    with pytest.raises(InputError, match=r"40 of 80 documents lie outside of all labels, and the other 40 are too few"):
+        advise(space, pool()[:40] + rain, encoder=encoder)
+
+
+def test_words_of_a_description_without_spaces_are_not_advised_for_it():
+    texts = [f"{word}很好。" for word in ("球队比赛", "银行贷款")] * 30
+    space = LabelSpace.from_dict({"labels": {"体育": ["球队赢了。"], "财经": ["银行。"]}})
+    cures = Cures(texts, np.arange(60) % 2, space, seed=0)
+    assert "球队" in cures.parting(0, 1)[0]
+    assert {"球队", "比赛"} & set(cures.parting(0, 1, new_to=0)[0]) == {"比赛"}

@@ -3,7 +3,7 @@
 import pytest
 
 from labelspace import Encoder, LabelSpace, ZeroShotClassifier
-from labelspace.errors import ConfigError, InputError
+from labelspace.errors import ConfigError, InputError, LabelFileError
 from labelspace.evaluate import estimate
 from labelspace.evaluate.drafts import CLOSE, NEUTRAL, DraftJudge
 from labelspace.labels.drafts import Draft, with_drafts
@@ -122,3 +122,17 @@ def test_too_few_documents_and_an_unknown_choice_are_refused(judge, encoder):
         DraftJudge(SPACE, POOL[:99], encoder)
     with pytest.raises(ConfigError, match="keep"):
         judge.choose(GOOD, keep="some")
+
+
+def test_a_draft_for_a_label_that_is_not_there_is_refused(judge):
+    with pytest.raises(LabelFileError, match="no label of this name"):
+        judge.choose([Draft("Sports", "A coach and the players of a team.")], keep="all")
+
+
+def test_documents_outside_of_all_labels_are_judged_by_no_draft(encoder):
+    rain = [f"rain {row}" for row in range(60)]
+    labels = {name: [POOL[place], POOL[50 + place]] for place, name in enumerate(NAMES)}
+    space = LabelSpace.from_dict({"labels": labels, "outside": ["rain 5"]})
+    answers = ZeroShotClassifier(space, encoder=encoder).fit().predict(POOL + rain)
+    assert [answer is None for answer in answers] == [False] * len(POOL) + [True] * 60
+    assert DraftJudge(space, POOL + rain, encoder)._texts == POOL

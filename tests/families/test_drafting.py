@@ -94,6 +94,8 @@ def test_what_cannot_be_used_is_left_out_and_asked_for_once_more():
         ('- They call it "the cup"\n- the fans\'', ['They call it "the cup"', "the fans'"]),
         ("* **A goal falls.**\n* 'It's a goal.'", ["A goal falls.", "It's a goal."]),
         ('- "Cup" is said, or "trophy"', ['"Cup" is said, or "trophy"']),
+        ('{"descriptions": ["球队赢得了比赛。", "球员加盟', ["球队赢得了比赛。"]),
+        ('["\u0dc1\u0dca\u200d\u0dbb a.", "a\u200cb is."]', ["\u0dc1\u0dca\u200d\u0dbb a.", "a\u200cb is."]),
         ("", []),
         ("{}", []),
         ('["One \\u001b[31mis\\n here\\ud800."]', ["One [31mis here ."]),

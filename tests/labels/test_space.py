@@ -109,6 +109,10 @@ def test_an_invalid_space_is_refused(make, message: str):
         ({"labels": ["a", {"name": "b", 3: "x"}]}, "labels[1] ('b'): a key must be text. Got 3, a number"),
         ({"labels": ["a", {"name": "b", "phrase": ["x"]}]}, "labels[1] ('b'): the phrase must be text. Got a list"),
         (
+            {"labels": ["a", {"name": "b", "descriptions": [{"Wahlen": "Parteien"}]}]},
+            "labels[1] ('b'): description 1 must be text. Got a mapping; put a text that holds ': ' in quotes",
+        ),
+        (
             {"labels": ["a", {"name": "b", "desciptions": []}]},
             "labels[1] ('b'): unknown key 'desciptions'. Did you mean 'descriptions'?",
         ),

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from labelspace.classify.anchors import LabelVectors, Matrix, anchor_matrix, cosines, less_what_it_is_not
+from labelspace.classify.anchors import OUTSIDE, LabelVectors, Matrix, anchor_matrix, cosines, less_what_it_is_not
 from labelspace.consensus.agreement import Columns, kappa, near_agreement
 from labelspace.consensus.signals import Signals, signals_of_graph
+from labelspace.consensus.sureness import FEWEST
+from labelspace.errors import InputError
 from labelspace.geometry.neighbours import Graph
 from labelspace.labels import LabelSpace
 
@@ -47,9 +50,22 @@ class Without:
     """Change of the agreement of near documents."""
 
 
+def lie_outside(scores: Matrix, vectors: Matrix, known: dict[str, LabelVectors]) -> NDArray[np.bool_]:
+    """Return which documents get None because they are nearer to the space's `outside` than to any label, [text].
+
+    Args:
+        scores: [text label] cosines, less what a label is not.
+        vectors: [text dim], the documents.
+        known: encoded label texts; without those of `OUTSIDE` no document is outside.
+    """
+    if OUTSIDE not in known:
+        return np.zeros(len(scores), dtype=bool)
+    return cosines(vectors, known[OUTSIDE].descriptions).max(axis=1) > scores.max(axis=1)
+
+
 @final
 class Descriptions:
-    """The descriptions of a space on a pool of documents.
+    """The descriptions of a space on a pool of documents, but for those that lie outside of all labels.
 
     Args:
         texts: the documents.
@@ -58,6 +74,9 @@ class Descriptions:
         known: encoded label texts by label name.
         graph: the documents' neighbours.
         seed: seed of the model of words.
+
+    Raises:
+        InputError: some documents lie outside, and fewer than 50 are left.
     """
 
     def __init__(
@@ -70,10 +89,23 @@ class Descriptions:
         *,
         seed: int,
     ) -> None:
+        labels = [known[name] for name in space.names]
+        scores = less_what_it_is_not(cosines(vectors, anchor_matrix(known, space, ANCHOR)), vectors, labels)
+        outside = lie_outside(scores, vectors, known)
+        self.outside = int(outside.sum())
+        """Number of documents that are left out."""
+        if self.outside:
+            rows = np.flatnonzero(~outside)
+            if len(rows) < FEWEST:
+                raise InputError(
+                    f"{self.outside} of {len(texts)} documents lie outside of all labels, and the other {len(rows)} "
+                    f"are too few; give {FEWEST} documents of the labels or more."
+                )
+            texts, vectors, scores = [texts[row] for row in rows.tolist()], vectors[rows], scores[rows]
+            graph = Graph(vectors, neighbours=graph.count, seed=seed)
         self.texts, self.space, self.graph, self.seed = list(texts), space, graph, seed
         self._vectors, self._known = vectors, known
-        labels = [known[name] for name in space.names]
-        self.scores = less_what_it_is_not(cosines(vectors, anchor_matrix(known, space, ANCHOR)), vectors, labels)
+        self.scores = scores
         """[text label], cosines, less what a label is not."""
         self.answers: Columns = self.scores.argmax(axis=1)
         self.signals = self.signals_of(self.answers)

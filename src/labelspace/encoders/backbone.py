@@ -70,6 +70,11 @@ class Backbone:
                 local_files_only=not trust_remote_code,
                 model_kwargs={"use_safetensors": True, "dtype": torch.float32},
             )
+        if not isinstance(getattr(model[0], "model", None), nn.Module):
+            raise EncoderError(
+                f"{path} is no encoder for labelspace: its first module is {type(model[0]).__name__}, and it must be a "
+                "transformer; choose another encoder."
+            )
         backbone = cls(model, dtype=dtype, device=device)
         backbone._zero_missing_pooler(path)
         if pooling is not None:
@@ -95,10 +100,20 @@ class Backbone:
                 nn.init.zeros_(weight)
 
     def _set_pooling(self, pooling: str) -> None:
-        for name, module in self.model.named_children():
-            if isinstance(module, Pooling):
-                self.model._modules[name] = Pooling(self.hidden_size, pooling_mode=POOLINGS[pooling])  # pyright: ignore[reportArgumentType]
-                return
+        modules = list(self.model.named_children())
+        for place, (name, module) in enumerate(modules):
+            if not isinstance(module, Pooling):
+                continue
+            new = Pooling(
+                module.embedding_dimension,
+                pooling_mode=POOLINGS[pooling],  # pyright: ignore[reportArgumentType]
+                include_prompt=module.include_prompt,
+            )
+            same = new.get_embedding_dimension() == module.get_embedding_dimension()
+            if not same and any(not isinstance(later, Normalize) for _, later in modules[place + 1 :]):
+                raise EncoderError("modules of this encoder read the vectors of its own pooling; leave pooling out.")
+            self.model._modules[name] = new
+            return
         raise EncoderError("this encoder has no pooling module to replace; leave pooling out.")
 
     def _set_max_tokens(self, max_tokens: int) -> None:

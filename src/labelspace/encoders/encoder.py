@@ -21,7 +21,7 @@ from labelspace.encoders.registry import DEFAULT_ENCODER, EncoderSpec
 from labelspace.encoders.resolve import check_remote_code, resolve
 from labelspace.encoders.scripts import unread_text
 from labelspace.encoders.side_by_side import side_by_side
-from labelspace.errors import InputError, LabelSpaceWarning
+from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
 from labelspace.header import refuse_no_encoder
 from labelspace.progress import Progress, progress_bar, silent
 
@@ -134,6 +134,13 @@ class Encoder:
                 stacklevel=2,
             )
         self.prompts = {role: chosen.get(role, "") for role in ROLES}
+        for role in (role for role in ROLES if self.prompts[role]):
+            taken = self.count_tokens([""], role=role)[0]
+            if taken >= self.max_tokens:
+                raise ConfigError(
+                    f"the prompt of each {role} takes {taken} tokens, and {self.name} reads {self.max_tokens}, so no "
+                    f"text would be read; give a higher max_tokens, or a shorter {role}_prompt."
+                )
 
     @property
     def backbone(self) -> "Backbone":

@@ -182,7 +182,7 @@ def advise(labels: Any, pool: Any, *, encoder: Any = DEFAULT_ENCODER, seed: int 
     Args:
         labels: a LabelSpace, a label file, a dictionary like one.
         pool: [text] documents, 50 or more, like those to predict; a repeated one counts once. Of more than 10,000 as
-            many are drawn.
+            many are drawn. Those that lie outside of all labels, as the space's `outside` says, are left out.
         encoder: a name, a folder (also of a saved model), an Encoder, or a dictionary of its arguments.
         seed: seed of the draw and of the model of words.
 
@@ -239,6 +239,7 @@ def advice_on(found: Descriptions) -> Advice:
         for name, own in zip(space.names, space.descriptions, strict=True)
         if not own
     ]
+    notes += [f"{found.outside:,} documents lie outside of all labels, and are left out"] if found.outside else []
     notes += [foreign] if (foreign := _foreign(found)) else []
     notes += [f"no document is nearest to {len(unused)} of the descriptions"] if unused else []
     if len(texts) < ConsensusConfig.documents_per_label * len(space):

@@ -5,12 +5,11 @@ from typing import Any, final
 
 import numpy as np
 
-from labelspace.classify.by_words import ByWords
+from labelspace.classify.by_words import ByWords, words_in_lower_case
 from labelspace.consensus.signals import Columns
 from labelspace.consensus.without import Without
 from labelspace.labels import LabelSpace
 from labelspace.labels.label import quoted
-from labelspace.labels.lint_words import words
 
 NAMED = 5
 """Number of words that a cure names."""
@@ -49,7 +48,9 @@ class Cures:
             new_to: column of a label; words of its descriptions are left out. None: no word is.
         """
         known = (
-            {word for text in self._space.descriptions[new_to] for word in words(text)} if new_to is not None else ()
+            {word for text in self._space.descriptions[new_to] for word in words_in_lower_case(text)}
+            if new_to is not None
+            else ()
         )
         return (
             self._best(self._speaks(one, other) * self._means[one], known),

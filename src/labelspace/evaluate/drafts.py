@@ -14,10 +14,11 @@ from typing import Any, final
 import numpy as np
 
 from labelspace.checks import as_seed, check_choice
-from labelspace.classify.anchors import LabelVectors, Matrix, anchor_matrix, cosines, less_what_it_is_not
+from labelspace.classify.anchors import OUTSIDE, LabelVectors, Matrix, anchor_matrix, cosines, less_what_it_is_not
 from labelspace.classify.arguments import as_encoder
 from labelspace.config import DecisionConfig
 from labelspace.consensus.signals import Range, Signals, ranges, signals
+from labelspace.consensus.without import lie_outside
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate.quality import FEWEST
@@ -121,7 +122,8 @@ class DraftJudge:
 
     Args:
         space: the labels, with the descriptions that are there.
-        pool: [text] different documents like those to predict, 100 or more; not the test set.
+        pool: [text] different documents like those to predict, 100 or more; not the test set. Those that lie outside
+            of all labels, as the space's `outside` says, are left out.
         encoder: a name, a folder, an Encoder, or a dictionary of its arguments; it is used untrained.
         seed: seed of the halves and of the model of words.
         verbose: True shows a bar on a terminal, plain lines elsewhere.
@@ -161,8 +163,18 @@ class DraftJudge:
             for label, verbalizer in zip(space, space.verbalizers, strict=True)
         }
         self._excludes = {label.name: self._encoder.encode(label.excludes) for label in space if label.excludes}
+        self._leave_out_what_lies_outside()
         order = np.random.default_rng(child_seed(self.seed, "halves")).permutation(len(self._texts))
         self._halves = np.sort(order[::2]), np.sort(order[1::2])
+
+    def _leave_out_what_lies_outside(self) -> None:
+        if not self.space.outside:
+            return
+        texts = self._encoder.encode(self.space.outside)
+        beyond = {OUTSIDE: LabelVectors(texts[0], texts)}
+        rows = np.flatnonzero(~lie_outside(self._scores((), self._vectors), self._vectors, beyond))
+        self._texts, self._vectors = [self._texts[row] for row in rows.tolist()], self._vectors[rows]
+        check_documents(len(rows))
 
     def confused(self, most: int) -> list[Confused]:
         """Return the labels between which most documents lie, the most confused first.
@@ -192,8 +204,13 @@ class DraftJudge:
         Args:
             drafts: drafts for labels of the space.
             keep: `"better"`: those with which the estimate rises; `"all"`: all, and the figures tell what that does.
+
+        Raises:
+            LabelFileError: a draft is for a label that the space lacks.
         """
         check_choice("keep", keep, KEEPS)
+        for draft in drafts:
+            self.space.index(draft.label)
         # Encoded together, because each batch costs.
         known = [text for texts in with_drafts(self.space, drafts).descriptions for text in texts]
         new = [text for text in dict.fromkeys((*known, *NEUTRAL)) if text not in self._known]

@@ -172,4 +172,4 @@ def _cure(value: object) -> str:
         return f'write it in quotes: "{cut(value.source)}"'
     if isinstance(value, bool | int | float):
         return f'write it in quotes: "{value}"'
-    return "write one text"
+    return "put a text that holds ': ' in quotes" if isinstance(value, Mapping) else "write one text"
