@@ -209,6 +209,32 @@ def test_a_models_own_error_is_raised_unchanged(data, store):
     assert store.records() == []
 
 
+def test_a_stored_result_without_the_interval_that_is_asked_for_is_told(data, store):
+    run([fake_model()], ["imdb"], store, data=data, bootstrap=20)
+    for bootstrap, told in ((0, False), (20, False), (30, True)):
+        report = run([fake_model()], ["imdb"], store, data=data, bootstrap=bootstrap)
+        assert report.finished == ()
+        told_so = any(
+            "1 of 1 stored results have an interval of fewer than 30 samples" in note for note in report.notes
+        )
+        assert told_so == told
+
+
+def test_pairs_that_a_model_cannot_read_cost_its_nli_auroc_alone(data, store, nli_folder):
+    class Short(FakeScorer):
+        def pair_scores(self, premises, hypotheses):
+            raise InputError("the label 'When ...' alone takes 133 of 128 tokens.")
+
+    model = fake_model()
+    object.__setattr__(model, "scorer", Short())
+    report = run([model, fake_model("embedding:other")], ["imdb"], store, data=data, nli=nli_folder, bootstrap=0)
+    assert [record["model"] for record in report.finished if record["task"] == "imdb"] == [
+        model.spec,
+        "embedding:other",
+    ]
+    assert any("its NLI AUROC is not measured, because the label 'When" in note for note in report.notes)
+
+
 def test_ctrl_c_keeps_finished_runs_and_says_how_to_resume(data, store, caplog):
     class Stops(FakeScorer):
         def scores(self, texts, space):

@@ -82,6 +82,23 @@ def test_seeds_are_averaged_first_and_their_spread_shown():
     assert "a sample of the texts (limit)" in text
 
 
+def test_seeds_that_drew_the_same_texts_are_no_repeats():
+    bounds = {"level": 0.95, "repeats": 10, "macro_f1_predicted": [0.45, 0.55]}
+    runs = [record(seed=seed, limit=100, fingerprint="all", intervals=bounds) for seed in range(3)]
+    text = bench_tables(runs)[0].to_text("set")
+    assert "0.500 [0.450, 0.550]" in text
+    assert "±" not in text
+
+
+def test_a_data_set_of_other_texts_for_one_model_is_in_no_mean_and_named():
+    others = records_of("embedding:b", {"own/mine": 0.9, "agnews": 0.7}, fingerprint="other")
+    runs = [record(task="own/mine", score=0.1), record(task="own/his", score=0.2), *others]
+    runs.append(record("embedding:b", "own/his", 0.4))
+    table = next(table for table in bench_tables(runs) if table.benchmark == "own")
+    assert table.sets == ("own/his",)
+    assert "scored on other texts or labels: own/mine." in table.to_text()
+
+
 def test_each_way_of_running_a_model_is_a_separate_row():
     runs = [
         record(),

@@ -213,6 +213,12 @@ def test_compare_uses_one_protocol_and_names_it(run, stored):
     assert "was run in 2 ways" in result.stderr
 
 
+def test_compare_says_that_a_run_saw_a_sample(run, here):
+    ResultStore(here / "results.jsonl").append(record("nli:two", "imdb", 0.9, family="nli", limit=60))
+    result = run("bench", "compare", "two", "--store", "results.jsonl")
+    assert "scored on a sample of at most 60 texts of each set" in result.stderr
+
+
 def test_compare_prefers_runs_without_a_limit_in_any_order_of_the_store(run, here):
     for name, limits in (("one", (10, None)), ("other", (None, 10))):
         store = ResultStore(here / f"{name}.jsonl")
@@ -231,7 +237,8 @@ def test_options_choose_the_runs_for_compare_and_export(run, refused, stored, he
     for words, score in asked.items():
         result = run("bench", "compare", "two", "--json", *words)
         assert json.loads(result.stdout)["overall"]["score"] == pytest.approx(score)
-        assert result.stderr == ""
+        assert "ways" not in result.stderr
+        assert ("sample" in result.stderr) == ("--limit" in words)
         assert run("bench", "export", "two", "--out", "two.json", "--partial", *words).exit_code == 0
         assert json.loads((here / "two.json").read_text())["results"]["overall"]["macro_f1"] == pytest.approx(score)
     told = run("bench", "compare", "two", "--json", "--limit", "all", "--dtype", "float32", "--protocol", "full")

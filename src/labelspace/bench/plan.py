@@ -219,7 +219,7 @@ def own_task(
     left_out = {"label": len(texts) - len(known), "text": len(known) - len(kept)}
     notes = [f"{counted(count)} without a {what} left out" for what, count in left_out.items() if count]
     notes += [note.rstrip(".") for kind, note in policy.notes().items() if kind != "empty"]
-    stem = name if name is not None else shown.split(".")[0]
+    stem = name if name is not None else Path(shown.removesuffix(".gz")).stem
     card = TaskCard(
         name=f"own/{stem.removeprefix('own/')}",
         benchmark="own",

@@ -220,9 +220,10 @@ def _cost_of(runs: Sequence[Record]) -> Cost:
 
 def _cell_of(runs: Sequence[Record], metric: str) -> Cell:
     values = [run["metrics"][metric] for run in runs]
-    bounds = (runs[0].get("intervals") or {}).get(metric) if len(runs) == 1 else None
+    repeats = len({run["fingerprint"] for run in runs}) > 1  # seeds that drew the same texts are none
+    bounds = None if repeats else (runs[0].get("intervals") or {}).get(metric)
     return Cell(
         value=statistics.fmean(values),
-        spread=statistics.stdev(values) if len(values) > 1 else None,
+        spread=statistics.stdev(values) if repeats else None,
         interval=(bounds[0], bounds[1]) if bounds else None,
     )

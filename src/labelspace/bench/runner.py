@@ -19,12 +19,13 @@ from labelspace.bench.adapters import HarnessLike, open_harness
 from labelspace.bench.memory import give_back, resident_mib
 from labelspace.bench.models import ModelSpec, OpenModel, computed_dtype, open_model
 from labelspace.bench.plan import OwnFile, Plan
+from labelspace.bench.records import NLI_TASK
 from labelspace.bench.store import ResultStore, RunKey, chosen
 from labelspace.bench.tasks import PROTOCOLS, Task, what_the_protocol_did
 from labelspace.bench.work import Work, nli_work, works_of
 from labelspace.checks import check_choice, check_number, plain
 from labelspace.config import EncodingConfig
-from labelspace.errors import ConfigError
+from labelspace.errors import ConfigError, InputError
 from labelspace.progress import Progress, progress_bar
 
 Record = dict[str, Any]
@@ -158,7 +159,7 @@ def run(
         for spec, computed, revision in [_facts(model, dtype, device, offline)]
         for work in works
     ]
-    reused, jobs = _reused(every, known, notes)
+    reused, jobs = _reused(every, known, bootstrap, notes)
     finished: list[Record] = []
     opening = {"dtype": dtype, "device": device, "trust_remote_code": trust_remote_code, "offline": offline}
     try:
@@ -176,7 +177,9 @@ def run(
     return RunReport(finished=tuple(finished), reused=tuple(reused), absent=absent, notes=tuple(dict.fromkeys(notes)))
 
 
-def _reused(jobs: Sequence[_Job], known: Mapping[RunKey, Record], notes: list[str]) -> tuple[list[Record], list[_Job]]:
+def _reused(
+    jobs: Sequence[_Job], known: Mapping[RunKey, Record], bootstrap: int, notes: list[str]
+) -> tuple[list[Record], list[_Job]]:
     """Return the records that the store already has, and the jobs left to do."""
     reused, left = [], []
     for job in jobs:
@@ -190,6 +193,12 @@ def _reused(jobs: Sequence[_Job], known: Mapping[RunKey, Record], notes: list[st
             notes.append(f"{job.key.model}: results stored without settings are reused; these cannot be checked.")
         if isinstance(job.model, OpenModel) and job.model.revision is None:
             notes.append(f"{job.key.model}: the stored result of this name is reused; its weights cannot be checked.")
+    scored = [record for record in reused if record["task"] != NLI_TASK]
+    if fewer := sum((record["intervals"] or {}).get("repeats", 0) < bootstrap for record in scored):
+        notes.append(
+            f"{fewer} of {len(scored)} stored results have an interval of fewer than {bootstrap} samples, or none, and "
+            "are reused; with another store they are scored again."
+        )
     return reused, left
 
 
@@ -207,11 +216,17 @@ def _records(jobs: Sequence[_Job], opening: dict[str, Any], report: Progress, no
                 else:
                     before = resident_mib()
                     opened = open_model(job.model, **opening)
-            record = job.work.make(opened, job.key, _part(report, done, total, job.key))
+            try:
+                record = job.work.make(opened, job.key, _part(report, done, total, job.key))
+                why = f"{job.key.model} scores no pairs of sentences; its NLI AUROC is not measured."
+            except InputError as error:  # such as a hypothesis that is longer than the model reads
+                if job.key.task != NLI_TASK:
+                    raise
+                record, why = None, f"{job.key.model}: its NLI AUROC is not measured, because {error}"
             if record is not None:
                 yield {**record, "memory_before_mib": before}
             else:
-                notes.append(f"{job.key.model} scores no pairs of sentences; its NLI AUROC is not measured.")
+                notes.append(why)
             done += job.work.texts
 
 

@@ -9,6 +9,7 @@ peak MiB  highest peak memory of the process on one of these data sets; see `mem
 """
 
 import statistics
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -217,14 +218,20 @@ def _table(
     families = {record["task"]: record["task_family"] for record in records}
     order = {name: place for place, name in enumerate([*BTZSC, *MTEB])}
     families = dict(sorted(families.items(), key=lambda item: order.get(item[0], len(order))))
-    shared = [name for name in families if all(name in row.cells for row in measured)]
+    mixed = _of_several_texts(records)
+    shared = [name for name in families if name not in mixed and all(name in row.cells for row in measured)]
     notes = []
+    if mixed:
+        notes.append(
+            f"not in the means, because the models were scored on other texts or labels: {', '.join(sorted(mixed))}."
+        )
     if not shared:
-        shared = list(families)
+        shared = [name for name in families if name not in mixed] or list(families)
         notes.append("the models share no data set: each mean is over the model's own sets; do not compare the means.")
     elif len(shared) < len(families):
-        left_out = ", ".join(name for name in families if name not in shared)
-        notes.append(f"not in the means, because not every model was run on them: {left_out}.")
+        left_out = ", ".join(name for name in families if name not in shared and name not in mixed)
+        if left_out:
+            notes.append(f"not in the means, because not every model was run on them: {left_out}.")
     if any(record["limit"] is not None for record in records):
         notes.append("some runs scored a sample of the texts (limit): numbers on all texts will differ.")
     notes += _notes_of_what_is_not_shown(records, nli)
@@ -238,6 +245,15 @@ def _table(
         families=families,
         notes=tuple(notes),
     )
+
+
+def _of_several_texts(records: Sequence[Record]) -> set[str]:
+    """Return the data sets that one way of scoring saw with different texts or labels."""
+    seen: dict[tuple[Any, ...], set[str]] = defaultdict(set)
+    for record in records:
+        key = (record["task"], *(record.get(name) for name in ("protocol", "unverbalized", "limit", "seed")))
+        seen[key].add(record["fingerprint"])
+    return {key[0] for key, fingerprints in seen.items() if len(fingerprints) > 1}
 
 
 def _notes_of_what_is_not_shown(records: Sequence[Record], nli: Sequence[Record]) -> list[str]:

@@ -200,6 +200,8 @@ def compare_command(
     from labelspace.bench.ways import means_of
 
     found = place(means_of(records), metric=metric)
+    if (sampled := records[0]["limit"]) is not None:
+        note(f"scored on a sample of at most {sampled:,} texts of each set; on all texts the ranks will differ")
     if as_json:
         print_json(found.to_dict())
     else:
