@@ -202,10 +202,18 @@ def test_lint_refuses_a_pool_that_says_nothing(run, refused, label_file, pool, t
     own = ("--encoder", tiny_encoder_folder)
     one = tmp_path / "one.csv"
     one.write_text("text\nthe team won\n", encoding="utf-8")
-    assert "50 different documents or more. Got 1" in refused(run("lint", label_file, "--pool", one, *own))
     bare = tmp_path / "bare.yaml"
     bare.write_text("labels: [sports, money]\n", encoding="utf-8")
-    assert "no label has a description" in refused(run("lint", bare, "--pool", pool, *own))
+    for labels, documents, why in (
+        (label_file, one, "50 different documents or more. Got 1"),
+        (bare, pool, "no label has a description"),
+    ):
+        result = run("lint", labels, "--pool", documents, *own)
+        assert result.exit_code == 2
+        (line,) = result.stderr.splitlines()
+        assert why in line
+        assert f"{labels}: 2 labels" in result.stdout, "what lint found is not lost"
+        assert why in refused(run("lint", labels, "--pool", documents, *own, "--json"))
     assert "txet" in refused(run("lint", label_file, "--pool", pool, "--text-column", "txet", *own))
     assert "--pool" in refused(run("lint", label_file, "--figure", tmp_path / "a.png"))
     assert "nowhere" in refused(run("lint", label_file, "--pool", pool, "--figure", tmp_path / "nowhere" / "a.png"))

@@ -127,6 +127,14 @@ def test_one_file_can_be_two_sources_with_different_columns(tmp_path):
     assert [pair.positive for source in sources for pair in source] == ["t", "s"]
 
 
+def test_one_file_that_is_spelt_in_two_ways_is_one_source(tmp_path):
+    path = tmp_path / "qa.csv"
+    path.write_text("anchor,positive\na,A\n")
+    for other in (f"{tmp_path}/./qa.csv", f"{path}:anchor=anchor"):
+        with pytest.raises(ConfigError, match="are one file; leave one of them"):
+            opened(*parse_files("pairs", [str(path), other]))
+
+
 def test_a_min_score_for_one_file_does_not_apply_to_others(tmp_path):
     path = tmp_path / "sts.tsv"
     path.write_text("anchor\tpositive\tlabel\na\tA\t4\nb\tB\t2\n")

@@ -377,6 +377,16 @@ def test_descriptions_and_verbalizers_that_are_too_long_for_the_encoder_are_foun
     assert "label 'b': the description" in description.message
 
 
+def test_texts_of_not_and_outside_that_are_too_long_are_found_too():
+    long = "one two three four five six seven eight nine"
+    space = LabelSpace.from_dict({"labels": {"a": {"not": [long]}, "b": []}, "outside": [long + " ten"]})
+    angles = Angles({"This text is about a.": 0, "This text is about b.": 90, long: 0, long + " ten": 0})
+    excluded, outside = found(space, "text-too-long", angles)
+    assert "label 'a': the 'not' " in excluded.message
+    assert outside.message.startswith("the 'outside' ")
+    assert (excluded.labels, outside.labels) == (("a",), ())
+
+
 @pytest.mark.parametrize(
     "option",
     [

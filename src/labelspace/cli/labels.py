@@ -31,7 +31,7 @@ from labelspace.cli.sampling import sample_rows
 from labelspace.cli.settings import check_of_use
 from labelspace.config import EncodingConfig
 from labelspace.encoders import DEFAULT_ENCODER
-from labelspace.errors import ConfigError, LabelFileError, OutputError
+from labelspace.errors import ConfigError, LabelFileError, LabelSpaceError, OutputError
 from labelspace.labels import Finding, LabelSpace, lint, starter_file
 
 if TYPE_CHECKING:
@@ -128,16 +128,25 @@ def lint_command(
         )
     with busy("looking"):
         findings = lint(space, measures)
-    advice = _advice(space, table, measures, figure)
     counts = {severity: sum(found.severity == severity for found in findings) for severity in _COLOURS}
+
+    def print_lint() -> None:
+        _print_findings(console(), findings, show_all=show_all)
+        print(f"{file}: {len(space)} labels, {sum(map(len, space.descriptions))} descriptions: {_counted(counts)}")
+
+    try:
+        advice = _advice(space, table, measures, figure)
+    except LabelSpaceError:
+        if not as_json:
+            print_lint()  # what was found so far is not lost
+        raise
     if as_json:
         facts = {"file": str(file), "name": space.name, "labels": len(space)}
         facts["descriptions"] = sum(map(len, space.descriptions))
         told = {} if advice is None else {"advice": advice.to_dict()}
         print_json({**facts, "counts": counts, "findings": [asdict(found) for found in findings], **told})
     else:
-        _print_findings(console(), findings, show_all=show_all)
-        print(f"{file}: {len(space)} labels, {sum(map(len, space.descriptions))} descriptions: {_counted(counts)}")
+        print_lint()
         if advice is not None:
             print(f"\n{advice}")
         elif encoder is None and not counts["error"]:

@@ -127,7 +127,8 @@ def _check(files: Sequence[PairFile], options: Mapping[str, Any]) -> None:
     known: dict[tuple[str, Path, str], str] = {}
     for one in files:
         # A source that is there twice under two names would count twice in every median.
-        first = known.setdefault((one.kind, Path(one.path).resolve(), repr(sorted(one.own.items()))), one.given)
+        columns = {key: one.own.get(key, options.get(key)) for key in KEYS[one.kind]}
+        first = known.setdefault((one.kind, Path(one.path).resolve(), repr(sorted(columns.items()))), one.given)
         if first != one.given:
             raise ConfigError(f"--{one.kind} {first} and --{one.kind} {one.given} are one file; leave one of them.")
     kinds = {one.kind for one in files}

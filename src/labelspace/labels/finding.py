@@ -24,7 +24,7 @@ class Finding:
     code: str
     """the kind of finding, in kebab-case, such as "duplicate-description" """
     labels: tuple[str, ...]
-    """names of the labels concerned"""
+    """names of the labels concerned; none if it is about `outside`"""
     message: str
     """the problem, as a sentence"""
     cure: str

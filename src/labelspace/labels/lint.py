@@ -92,7 +92,11 @@ def lint(
         findings += lint_meaning.overlapping(meanings, overlap=overlap)
         findings += lint_meaning.too_long(space, encoder)
     findings += _near_duplicates(space, near_words, near_meaning)
-    return sorted(findings, key=lambda found: (SEVERITIES.index(found.severity), space.index(found.labels[0])))
+
+    def place(found: Finding) -> tuple[int, int]:
+        return SEVERITIES.index(found.severity), space.index(found.labels[0]) if found.labels else len(space)
+
+    return sorted(findings, key=place)
 
 
 def _near_duplicates(

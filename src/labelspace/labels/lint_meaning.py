@@ -79,16 +79,18 @@ def all_texts(space: LabelSpace) -> list[str]:
 
 def too_long(space: LabelSpace, encoder: TextMeasures) -> Iterator[Finding]:
     """text-too-long: the encoder truncates the text."""
-    owners = [*space.names, *(label.name for label in space for _ in label.descriptions)]
-    texts = all_texts(space)
-    for i, (name, text, count) in enumerate(zip(owners, texts, encoder.count_tokens(texts), strict=True)):
+    owned = [(name, "verbalizer", text) for name, text in zip(space.names, space.verbalizers, strict=True)]
+    owned += [(label.name, "description", text) for label in space for text in label.descriptions]
+    owned += [(label.name, "'not'", text) for label in space for text in label.excludes]
+    owned += [("", "'outside'", text) for text in space.outside]
+    for (name, what, text), count in zip(owned, encoder.count_tokens([text for *_, text in owned]), strict=True):
         if count > encoder.max_tokens:
-            what = "verbalizer" if i < len(space) else "description"
+            whose = f"label {quoted(name)}: " if name else ""
             yield Finding(
                 "warning",
                 "text-too-long",
-                (name,),
-                f"label {quoted(name)}: the {what} {quoted(text)} has {count} tokens, "
+                (name,) if name else (),
+                f"{whose}the {what} {quoted(text)} has {count} tokens, "
                 f"the encoder reads the first {encoder.max_tokens}.",
                 "Shorten it or split it in two; the rest is never read.",
                 (text,),

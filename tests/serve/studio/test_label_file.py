@@ -259,6 +259,17 @@ def test_taking_theirs_shows_it_and_undo_brings_mine(label_file):
     assert LabelSpace.from_file(label_file)["sports"].phrase == "sport"
 
 
+def test_a_file_that_is_not_utf8_is_not_taken_for_an_empty_one(label_file):
+    file = LabelFile(label_file)
+    text = file.text
+    theirs = "labels: [für, wider]".encode("cp1252")
+    label_file.write_bytes(theirs)
+    with pytest.raises(LabelFileError, match="UTF-8"):
+        file.resolve("theirs")
+    assert label_file.read_bytes() == theirs
+    assert file.text == text
+
+
 def test_a_broken_file_on_disk_is_kept_beside_if_mine_replaces_it(label_file):
     file = LabelFile(label_file)
     label_file.write_bytes(b"labels: [\xff")

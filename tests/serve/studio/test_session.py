@@ -122,6 +122,13 @@ def test_only_clicks_on_documents_drawn_at_random_narrow_the_estimate(session):
     assert studied(session)["estimate"]["labelled"] == 5
 
 
+def test_after_skipped_documents_others_are_proposed(session):
+    rows = [each["row"] for each in session.propose()]
+    more = [each["row"] for each in session.propose(skipped=10)]
+    assert (len(rows), len(set(more))) == (10, 20)
+    assert more[:10] == rows
+
+
 def test_a_click_is_written_at_once_with_its_source_and_other_columns_stay(session, label_file):
     file = label_file.with_name("labels.clicks.csv")
     text = session.pool.texts[0]

@@ -165,6 +165,8 @@ class LabelFile:
             return
         if keep not in ("mine", "theirs"):
             raise InputError(f"keep must be 'mine' or 'theirs'. Got {keep!r} instead; reload the page.")
+        if keep == "theirs" and found.problem:
+            raise LabelFileError(found.problem)
         mine, draft = self.text, read_draft(found.theirs, str(self.path)) if keep == "theirs" else self.draft
         if found.problem:  # undo cannot hold it, so it goes to a file of its own
             self._keep(".other", self.path.read_bytes())

@@ -23,7 +23,7 @@ READS: dict[str, Handler] = {
     "state": lambda session, _: session.state(),
     "status": lambda session, _: session.status(),
     "documents": lambda session, _: session.pool.to_dict(),
-    "proposals": lambda session, _: session.propose(),
+    "proposals": lambda session, given: session.propose(_number(given.get("skipped", "0"))),
     "commands": lambda session, _: session.commands(),
     "explanation": lambda session, given: session.explain(_number(given.get("row"))),
 }

@@ -134,14 +134,15 @@ class Session:
         self._check_row(row)
         return answered.explain(row)
 
-    def propose(self) -> list[dict[str, Any]]:
-        """Return documents to label next, with why."""
+    def propose(self, skipped: int = 0) -> list[dict[str, Any]]:
+        """Return documents to label next, with why, and as many more as were skipped."""
         with self._lock:
             answered, found = self._current(), self.study.found
             disagree = None
             if found.by_words is not None and found.version == answered.version:
                 disagree = found.by_words != answered.answers.likeliest
-            return proposals(self.pool.texts, self.clicks.rows, answered.doubtful, disagree, most=PROPOSED)
+            most = PROPOSED + max(0, skipped)
+            return proposals(self.pool.texts, self.clicks.rows, answered.doubtful, disagree, most=most)
 
     def click(self, row: int, label: str | None, source: str) -> dict[str, Any]:
         """Label a document, or take its label away, and return the clicks."""

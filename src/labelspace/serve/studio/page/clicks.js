@@ -32,7 +32,7 @@ export async function showClicks() {
   }
   try {
     const known = new Set(store.state.clicks.rows.map((row) => row.text));
-    waiting = (await get("proposals")).filter(({ row }) => !skipped.has(row) && !known.has(store.documents.texts[row]));
+    waiting = (await get("proposals", `?skipped=${skipped.size}`)).filter(({ row }) => !skipped.has(row) && !known.has(store.documents.texts[row]));
   } catch (error) {
     tell(error.message);
   }

@@ -120,7 +120,7 @@ export async function showExport() {
   const found = await get("commands").catch((error) => tell(error.message));
   if (!found) return;
   const has = store.status?.training.result;
-  const stem = store.state.file.replace(/\.ya?ml$/, "");
+  const stem = store.state.file.replace(/\.ya?ml$/, "").normalize().replace(/[^\p{L}\p{N}_. -]/gu, "-"); // as export.py takes names
   panel.replaceChildren(
     el("h3", {}, "Files"),
     el("dl", {}, el("dt", {}, "Labels"), el("dd", {}, found.labels), el("dt", {}, "Clicks"), el("dd", {}, found.clicks ?? "none yet")),

@@ -95,8 +95,10 @@ function showHead() {
 
 function showMoved(before, after) {
   if (!before || !after || before.version === after.version) return;
-  const names = (of, row) => (of.columns[row] < 0 ? null : of.labels[of.columns[row]].name);
-  const moved = after.columns.filter((_, row) => names(before, row) !== names(after, row)).length;
+  const others = after.labels.filter((label, column) => label.name !== before.labels[column]?.name);
+  const renamed = before.labels.length === after.labels.length && others.length === 1; // its documents are where they were
+  const label = (of, row) => (of.columns[row] < 0 ? null : renamed ? of.columns[row] : of.labels[of.columns[row]].name);
+  const moved = after.columns.filter((_, row) => label(before, row) !== label(after, row)).length;
   at("moved").textContent = moved ? `${number(moved)} documents changed their label with the last edit.` : "No document changed its label with the last edit.";
 }
 
