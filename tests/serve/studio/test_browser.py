@@ -354,6 +354,21 @@ def test_a_second_tab_sees_the_edits_of_the_first_and_keys_reach_no_other_label(
     second.close()
 
 
+def test_a_rename_moves_no_document_and_after_ten_skips_others_are_proposed(studio):
+    studio.at("#label-0-name").fill("another name")
+    studio.at("#label-0-name").press("Tab")
+    studio.page.wait_for_function("() => document.getElementById('moved').textContent !== ''")
+    assert studio.at("#moved").inner_text() == "No document changed its label with the last edit."
+    studio.page.get_by_role("tab", name="Click labels").click()
+    shown = set()
+    for _ in range(12):
+        text = studio.at("#proposed").inner_text()
+        shown.add(text)
+        studio.page.get_by_role("button", name="Skip").click()
+        studio.page.wait_for_function(f"() => document.getElementById('proposed').textContent !== {json.dumps(text)}")
+    assert len(shown) == 12
+
+
 def test_german_and_arabic_are_shown_in_their_own_direction(studio):
     studio.at("#order").select_option("file")
     for words, direction in zip(OTHER_SCRIPTS, ("ltr", "rtl"), strict=True):
