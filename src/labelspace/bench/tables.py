@@ -186,6 +186,7 @@ def bench_tables(
     Example:
         >>> run = {"model": "embedding:x", "protocol": "full", "unverbalized": "leave_out", "limit": None, "seed": 0}
         >>> run |= {"dtype": "float32", "family": "embedding", "parameters": 22_700_000, "benchmark": "btzsc"}
+        >>> run["fingerprint"] = "9f"
         >>> run |= {"task": "agnews", "task_family": "topic", "texts": 7600, "seconds": 19.0, "intervals": None}
         >>> run |= {"metrics": {**dict.fromkeys(METRICS, 0.69), "macro_f1_predicted": 0.682}}
         >>> print(bench_tables([run])[0].to_text())
