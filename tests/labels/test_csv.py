@@ -51,6 +51,15 @@ def test_empty_rows_are_skipped(read):
     assert read("label,description\n\na,x\n,\nb,y\n , \n").names == ("a", "b")
 
 
+def test_empty_cells_beside_the_table_are_skipped(read):
+    assert read("label,description,,\na,x,,\nb,y, ,,,\nc,,,\n,,,\n").descriptions == (("x",), ("y",), ())
+
+
+def test_a_text_beside_the_table_is_refused(read):
+    with pytest.raises(LabelFileError, match="3 cells under 2 columns"):
+        read("label,description,,\na,x,y,\nb,z,,\n")
+
+
 @pytest.mark.parametrize("separator", [";", "\t", "|", ","])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
 def test_a_file_of_a_spreadsheet_is_read(tmp_path, separator, encoding):

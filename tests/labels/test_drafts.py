@@ -31,6 +31,7 @@ FORMS = {
     "room left by init": "labels:\n- name: sports\n  descriptions:\n    # - x\n- name: money\n  descriptions:\n",
     "mapping": "labels:\n  sports:\n    - 'it''s a'\n  money:\n    phrase: cash\n    descriptions:\n      - b\n",
     "bare mapping": "sports:\n- a\nmoney:\n- |\n  two\n  lines\n\n",
+    "bare mapping to mappings": "sports:\n  descriptions:\n    - a\nmoney:\n  phrase: cash\n",
     "a list of lines last": "labels:\n- name: sports\n  not:\n  - a\n\n- name: money\n  not:\n    - b\n",
     "a list below a mapping": "labels:\n  sports:\n    - x\n  money:\n    not:\n      - b\n  other:\n    - c\n",
     "bare names": "# all\nlabels:\n  - sports   # games\n  - 'money'\n  - name: other\n    descriptions: [x]\n",

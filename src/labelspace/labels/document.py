@@ -103,7 +103,7 @@ def read_document(data: object, source: Source) -> Document:
 
     Args:
         data: a mapping with the keys of a label file, or a short form without the key `labels`: a list of names, or a
-            mapping from names to a list of descriptions or a single one.
+            mapping from names to a list of descriptions, a single one, or the keys of a label.
         source: names places in errors.
 
     Raises:
@@ -185,7 +185,7 @@ def _truth_value(value: object, source: Source) -> bool:
 
 
 def _with_labels_key(data: object, source: Source) -> Mapping[Any, Any]:
-    """Return the long form of a document: put a bare list, or a bare mapping to lists or texts, under `labels`."""
+    """Return the long form of a document: put a bare list, or a bare mapping from names, under `labels`."""
     if isinstance(data, list | tuple):
         return {"labels": data}
     if not isinstance(data, Mapping):
@@ -193,7 +193,7 @@ def _with_labels_key(data: object, source: Source) -> Mapping[Any, Any]:
         raise LabelFileError(f"{source.at(())}a label file is a mapping with the key 'labels'. Got {came}.")
     # `several` is no sign of the long form: it is true or false there, and may be the name of a label here.
     bare = len(data) > 1 and not any(key in data for key in KEYS if key != "several")
-    if not bare or not all(value is None or isinstance(value, list | tuple | str) for value in data.values()):
+    if not bare or not all(value is None or isinstance(value, list | tuple | str | Mapping) for value in data.values()):
         return data
     if len({isinstance(value, str) for value in data.values() if value}) < 2:
         return {"labels": data}

@@ -315,7 +315,10 @@ def _read_csv(text: str, file: str) -> tuple[Any, FromFile]:
     start = 1
     try:
         for row in reader:
-            if any(cell.strip() for cell in row):
+            # Spreadsheets also save the empty cells beside a table.
+            while row and not row[-1].strip():
+                row.pop()
+            if row:
                 rows.append((start, row))
             start = reader.line_num + 1
     except csv.Error as error:

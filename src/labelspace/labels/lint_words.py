@@ -73,7 +73,7 @@ def uneven_counts(space: LabelSpace, *, uneven: float) -> Iterator[Finding]:
         fewest,
         f"the number of descriptions runs from {least} ({_some(fewest)}) to {most} ({quoted(richest)}), "
         "and each description weighs the same in training.",
-        "Write more for the labels that have few, or fit with at most a fixed number per label.",
+        "Write more for the labels that have few, or keep fewer for the others.",
     )
 
 
