@@ -7,7 +7,7 @@ import statistics
 import pytest
 
 from labelspace.bench.cards import BTZSC, FAMILIES, METRICS, THEIR_NAMES
-from labelspace.bench.leaderboard import leaderboard_payload, validate
+from labelspace.bench.leaderboard import leaderboard_payload
 from labelspace.errors import ConfigError, InputError
 
 
@@ -21,9 +21,9 @@ def payload_of(scores: dict, **options) -> dict:
     return leaderboard_payload(scores, **{"name": "me/mine", "family": "embedding", **options})
 
 
-def test_a_complete_payload_is_valid_and_json_serializable(scores):
+def test_a_complete_payload_is_json_serializable(scores):
     payload = payload_of(scores, parameters=434_000_000, revision="abc", precision="bfloat16", limit=1000)
-    assert validate(json.loads(json.dumps(payload))) == []
+    assert json.loads(json.dumps(payload)) == payload
     assert payload["model"] == {
         "name": "me/mine",
         "model_type": "embedding",
@@ -62,9 +62,6 @@ def test_a_partial_payload_has_no_zero_for_missing_families(scores):
     payload = payload_of({"imdb": scores["imdb"]}, partial=True)
     assert list(payload["results"]["by_task"]) == ["sentiment"]
     assert list(payload["results"]["overall"].values()) == pytest.approx(list(scores["imdb"].values()))
-    problems = validate(payload)
-    assert "results.by_task.topic is missing" in problems
-    assert len(problems) == 3 + 21
 
 
 def test_other_data_sets_are_left_out(scores):
@@ -104,27 +101,3 @@ def test_a_family_that_the_leaderboard_lacks_is_refused(scores, family):
 )
 def test_parameters_are_written_as_on_the_leaderboard(scores, count, shown):
     assert payload_of(scores, parameters=count)["model"]["params"] == shown
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "problem"),
-    [
-        (("schema_version",), "2.0", "schema_version must be '1.0'"),
-        (("model", "name"), "", "model.name is missing"),
-        (("model", "model_type"), "base_encoder", "model.model_type must be one of"),
-        (("model",), None, "model.name is missing"),
-        (("evaluation", "btzsc_version"), "", "evaluation.btzsc_version is missing"),
-        (("evaluation", "btzsc_commit"), None, "evaluation.btzsc_commit is missing"),
-        (("results", "overall", "accuracy"), 71, "results.overall.accuracy must be a number"),
-        (("results", "by_task", "topic"), 3, "results.by_task.topic is missing"),
-        (("results", "by_dataset", "imdb", "macro_f1"), "0.5", "results.by_dataset.imdb.macro_f1 must be a number"),
-    ],
-    ids=lambda value: ".".join(value) if isinstance(value, tuple) else None,
-)
-def test_each_fault_is_named(scores, path, value, problem):
-    payload = json.loads(json.dumps(payload_of(scores)))
-    place = payload
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
-    assert any(found.startswith(problem) for found in validate(payload))

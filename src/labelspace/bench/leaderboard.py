@@ -11,7 +11,7 @@ out rather than set to 0, which nobody measured.
 """
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -61,7 +61,7 @@ def leaderboard_payload(
         limit: maximum rows of each data set; None: all.
         timestamp: time of the measurement, ISO 8601; None: now.
         commit: commit of the measuring code.
-        partial: True allows missing data sets. The leaderboard does not accept such a file; see `validate`.
+        partial: True allows missing data sets. The leaderboard does not accept such a file.
 
     Returns:
         Plain values, ready for JSON.
@@ -74,11 +74,11 @@ def leaderboard_payload(
         >>> scores = dict.fromkeys(METRICS, 0.5)
         >>> everywhere = dict.fromkeys(BTZSC, scores)
         >>> payload = leaderboard_payload(everywhere, name="me/mine", family="nli", parameters=434_000_000)
-        >>> validate(payload), payload["model"]["params"], payload["results"]["by_task"]["topic"]["accuracy"]
-        ([], '434M', 0.5)
+        >>> payload["model"]["params"], payload["results"]["by_task"]["topic"]["accuracy"]
+        ('434M', 0.5)
 
     Reference:
-        The package btzsc 0.1.2, `BTZSCResults.to_json` and `leaderboard.validate`.
+        The package btzsc 0.1.2, `BTZSCResults.to_json`.
     """
     if family not in MODEL_TYPES:
         raise ConfigError(
@@ -124,54 +124,11 @@ def leaderboard_payload(
     }
 
 
-def validate(payload: Mapping[str, Any]) -> list[str]:
-    """List the problems for which the leaderboard would reject a payload; an empty list: it can be submitted.
-
-    Args:
-        payload: result of `leaderboard_payload`, or the content of a JSON file.
-
-    Example:
-        >>> problems = validate({"schema_version": "1.0"})
-        >>> len(problems), problems[0]
-        (31, 'model.name is missing')
-    """
-    model, evaluation, results = (_part(payload, key) for key in ("model", "evaluation", "results"))
-    found = []
-    if payload.get("schema_version") != SCHEMA:
-        found.append(f"schema_version must be {SCHEMA!r}. Got {payload.get('schema_version')!r} instead.")
-    if not model.get("name"):
-        found.append("model.name is missing")
-    if model.get("model_type") not in MODEL_TYPES:
-        listed = ", ".join(MODEL_TYPES)
-        found.append(f"model.model_type must be one of {listed}. Got {model.get('model_type')!r} instead.")
-    found += [f"evaluation.{key} is missing" for key in ("btzsc_version", "btzsc_commit") if not evaluation.get(key)]
-    found += _wrong_numbers(results.get("overall"), "results.overall")
-    for part, names in (("by_task", FAMILIES), ("by_dataset", tuple(BTZSC))):
-        held = _part(results, part)
-        for name in names:
-            found += _wrong_numbers(held.get(name), f"results.{part}.{name}")
-    return found
-
-
-def _wrong_numbers(block: object, where: str, names: Iterable[str] = THEIR_NAMES.values()) -> list[str]:
-    if not isinstance(block, Mapping):
-        return [f"{where} is missing"]
-    return [
-        f"{where}.{metric} must be a number from 0 to 1. Got {block.get(metric)!r} instead."
-        for metric in names
-        if not is_number(block.get(metric), most=1)
-    ]
-
-
-def _part(payload: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    part = payload.get(key)
-    return part if isinstance(part, Mapping) else {}
-
-
 def _numbers(task: str, numbers: Mapping[str, float]) -> dict[str, float]:
-    wrong = _wrong_numbers(numbers, task, METRICS)
-    if wrong:
-        raise InputError(wrong[0])
+    for metric in METRICS:
+        value = numbers.get(metric)
+        if not is_number(value, most=1):
+            raise InputError(f"{task}.{metric} must be a number from 0 to 1. Got {value!r} instead.")
     return {theirs: float(numbers[ours]) for ours, theirs in THEIR_NAMES.items()}
 
 
