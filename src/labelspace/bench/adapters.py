@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from labelspace.bench.models import FAMILIES_OF_MODELS, OTHER, OpenModel
 from labelspace.bench.revision import model_revision
-from labelspace.checks import check_number
-from labelspace.errors import ConfigError, InputError, ShapeError
+from labelspace.errors import ConfigError, InputError
 from labelspace.labels import LabelSpace
+
+BATCH_SIZE = 32
+"""Texts per batch, passed to the model; the package's own default."""
 
 
 @runtime_checkable
@@ -35,7 +37,6 @@ class HarnessScorer:
 
     Args:
         model: an object with `predict_scores(texts, labels, batch_size)`.
-        batch_size: texts per batch, passed to the model.
 
     Raises:
         ConfigError: the object has no such method.
@@ -51,15 +52,13 @@ class HarnessScorer:
         ('embedding', [[-1.0, -3.0], [-3.0, -1.0]])
     """
 
-    def __init__(self, model: HarnessLike, *, batch_size: int = 32) -> None:
+    def __init__(self, model: HarnessLike) -> None:
         if not callable(getattr(model, "predict_scores", None)):
             raise ConfigError(
                 "model must have a method predict_scores(texts, labels, batch_size). "
                 f"Got {type(model).__name__} instead."
             )
-        check_number("batch_size", batch_size, least=1, whole=True)
         self.model = model
-        self.batch_size = batch_size
         self.family: str = str(getattr(model, "model_type", OTHER))
         self.name: str = str(getattr(model, "model_name", type(model).__name__))
 
@@ -67,19 +66,22 @@ class HarnessScorer:
         """Return [text label], higher is likelier, columns in the order of the space.
 
         Raises:
-            ShapeError: the model returned another shape.
-            InputError: the model returned a value that is not a number, or not finite.
+            InputError: the model returned a value that is not a number.
         """
-        texts = list(texts)
-        given = self.model.predict_scores(texts, list(space.verbalizers), batch_size=self.batch_size)
-        return checked_scores(given, len(texts), space, self.name)
+        given = self.model.predict_scores(list(texts), list(space.verbalizers), batch_size=BATCH_SIZE)
+        try:
+            return np.asarray(given, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"{self.name} gave scores that are not a matrix of numbers ({error}); return [text label]."
+            ) from error
 
     def describe(self) -> dict[str, Any]:
         """Return the scorer's description as plain values."""
-        return {"name": self.name, "family": self.family, "adapter": "btzsc", "batch_size": self.batch_size}
+        return {"name": self.name, "family": self.family, "adapter": "btzsc", "batch_size": BATCH_SIZE}
 
 
-def open_harness(model: HarnessLike, *, batch_size: int = 32) -> OpenModel:
+def open_harness(model: HarnessLike) -> OpenModel:
     """Wrap a model with the btzsc package's interface as an `OpenModel` for `run`.
 
     The specification is `harness:` followed by `model_name`, or by the class name. The family is `model_type` if it is
@@ -88,7 +90,6 @@ def open_harness(model: HarnessLike, *, batch_size: int = 32) -> OpenModel:
     Args:
         model: an object with `predict_scores(texts, labels, batch_size)`. Its parameters are counted if its attribute
             `model` is a torch module, as in the package; its weights are hashed if `model_name` is a folder.
-        batch_size: texts per batch, passed to the model.
 
     Raises:
         ConfigError: the object has no such method, or is a class.
@@ -104,7 +105,7 @@ def open_harness(model: HarnessLike, *, batch_size: int = 32) -> OpenModel:
     """
     if isinstance(model, type):
         raise ConfigError(f"model must be an object, not a class. Got {model.__name__}; call it first.")
-    scorer = HarnessScorer(model, batch_size=batch_size)
+    scorer = HarnessScorer(model)
     folder = Path(scorer.name)
     is_folder = folder.is_dir()
     parameters, dtype = _weights(getattr(model, "model", None))
@@ -126,36 +127,3 @@ def _weights(module: Any) -> tuple[int | None, str]:
     weights = [each for each in module.parameters() if hasattr(each, "numel")]
     kinds = {str(each.dtype).removeprefix("torch.") for each in weights if each.dtype.is_floating_point}
     return sum(each.numel() for each in weights) or None, min(kinds, default="float32")
-
-
-def checked_scores(given: object, texts: int, space: LabelSpace, who: str) -> NDArray[np.float32]:
-    """Return a model's score matrix as float32, after checking shape and values.
-
-    Args:
-        given: the model's return value.
-        texts: number of texts scored.
-        space: the candidate labels.
-        who: the model's name, for error messages.
-
-    Raises:
-        ShapeError: not [text label].
-        InputError: a value is not a number, or not finite.
-    """
-    try:
-        scores = np.asarray(given, dtype=np.float32)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{who} gave scores that are not a matrix of numbers ({error}); return [text label]."
-        ) from error
-    if scores.shape != (texts, len(space)):
-        raise ShapeError(
-            f"{who} must give one score for each of {texts} texts and {len(space)} labels. "
-            f"Got shape {scores.shape} instead."
-        )
-    if not np.isfinite(scores).all():
-        row, column = np.argwhere(~np.isfinite(scores))[0].tolist()
-        raise InputError(
-            f"{who} gave {scores[row, column]} for text {row + 1} and label {space.verbalizers[column]!r}; "
-            "scores must be finite, so this model cannot be evaluated."
-        )
-    return scores
