@@ -23,7 +23,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from labelspace.config import EncodingConfig
 from labelspace.encoders.batching import windows
 from labelspace.encoders.side_by_side import side_by_side
 from labelspace.errors import EncoderError
@@ -71,7 +70,6 @@ class GenerativeReranker:
 
     Raises:
         EncoderError: it cannot be opened, is no language model, or "yes" and "no" are not one token each.
-        ConfigError: an option is invalid.
 
     Other errors are those of `CausalModel.load`.
 
@@ -93,26 +91,11 @@ class GenerativeReranker:
         name: str | Path,
         *,
         instruction: str | None = None,
-        dtype: str = "auto",
-        device: str = "auto",
         token_budget: int = 16_384,
-        max_tokens: int | None = None,
-        trust_remote_code: bool = False,
-        revision: str | None = None,
-        offline: bool | None = None,
-        gguf_file: str | None = None,
+        **opening: Any,
     ) -> None:
-        self.config = EncodingConfig(dtype=dtype, device=device, max_tokens=max_tokens, token_budget=token_budget)
-        self.model = CausalModel.load(
-            name,
-            dtype=dtype,
-            device=device,
-            max_tokens=max_tokens,
-            trust_remote_code=trust_remote_code,
-            revision=revision,
-            offline=offline,
-            gguf_file=gguf_file,
-        )
+        self.token_budget = token_budget
+        self.model = CausalModel.load(name, **opening)
         self.name = str(name)
         self.parameters = self.model.parameters
         self.instruction = LABEL_RETRIEVAL if instruction is None else instruction
@@ -156,7 +139,7 @@ class GenerativeReranker:
                     prefixes[row],
                     rests,
                     token_ids=[self.yes_id, self.no_id],
-                    token_budget=self.config.token_budget,
+                    token_budget=self.token_budget,
                 )
 
             longest_first = sorted(range(len(window)), key=lambda row: -len(prefixes[row]))
@@ -230,7 +213,7 @@ class GenerativeReranker:
             [*prefix, *ids] for prefix in self._prefixes(texts, continuations) for ids in continuations
         ]  # text by text, label by label
         logits = self.model.next_token_logits(
-            joined, token_ids=[self.yes_id, self.no_id], token_budget=self.config.token_budget
+            joined, token_ids=[self.yes_id, self.no_id], token_budget=self.token_budget
         )
         return _yes(logits).reshape(len(texts), len(labels))
 
