@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from labelspace.checks import check_choice, check_number
 from labelspace.config import NLI_VARIANTS
+from labelspace.encoders.batching import pad
 from labelspace.encoders.opening import quiet_loading
 from labelspace.encoders.precision import choose_device, choose_dtype
 from labelspace.encoders.resolve import check_remote_code, resolve
@@ -235,20 +236,13 @@ class NLIModel(nn.Module):
             tokens: from `tokenize`.
             rows: the pairs to pad; None: all.
         """
-        rows = range(len(tokens.ids)) if rows is None else rows
-        width = max(len(tokens.ids[row]) for row in rows)
-        filler = self.tokenizer.pad_token_id or 0
-
-        def filled(lists: Sequence[Sequence[int]], value: int) -> Tensor:
-            padded = [[*values, *[value] * (width - len(values))] for values in lists]
-            return torch.tensor(padded, dtype=torch.long).to(self.device)
-
-        ids = [tokens.ids[row] for row in rows]
-        types = None if tokens.types is None else [tokens.types[row] for row in rows]
+        rows = list(range(len(tokens.ids)) if rows is None else rows)
+        padded = pad(tokens.ids, rows, pad_token_id=self.tokenizer.pad_token_id or 0, left=False)
+        types = None if tokens.types is None else pad(tokens.types, rows, pad_token_id=0, left=False).input_ids
         return PairBatch(
-            input_ids=filled(ids, filler),
-            attention_mask=filled([[1] * len(each) for each in ids], 0),
-            token_type_ids=None if types is None else filled(types, 0),
+            input_ids=padded.input_ids.to(self.device),
+            attention_mask=padded.attention_mask.to(self.device),
+            token_type_ids=None if types is None else types.to(self.device),
         )
 
     @contextmanager
