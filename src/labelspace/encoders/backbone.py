@@ -20,7 +20,7 @@ from torch.nn import functional as F
 
 from labelspace.encoders.batching import TokenBatch, pad
 from labelspace.encoders.graph import Graph
-from labelspace.encoders.opening import NO_LIMIT, TOKENIZING, opening, quiet_loading
+from labelspace.encoders.opening import NO_LIMIT, TOKENIZING, opening, padded_table, quiet_loading
 from labelspace.encoders.packed import POOLINGS, PackedTransformer, read_by, runs
 from labelspace.errors import EncoderError
 
@@ -42,7 +42,7 @@ class Backbone:
         self.device = device
         self._low_precision: nn.Module | None = None
         self._packed: PackedTransformer | None = None
-        self._table = _padded_table(self.transformer.model)
+        self._table = padded_table(self.transformer.model)
         self.trained = False
         """Whether the weights may differ from those it was opened with."""
 
@@ -385,17 +385,6 @@ def _keep_window(config: Any, folder: Path) -> None:
     saved = json.loads(file.read_text(encoding="utf-8"))
     saved["sliding_window"] = 2 * (window - 1)
     file.write_text(json.dumps(saved, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-
-
-def _padded_table(model: nn.Module) -> int | None:
-    """Number of usable positions in a position table that starts with padding; None if there is no such table.
-
-    RoBERTa, XLM-R and MPNet start counting after the padding index, so two of 514 positions are never used.
-    """
-    for name, module in model.named_modules():
-        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding) and module.padding_idx:
-            return module.num_embeddings - module.padding_idx - 1
-    return None
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from safetensors import SafetensorError
 
@@ -60,3 +61,14 @@ def opening(folder: str | Path, kind: str, *, holds: str = "safetensors weights"
             f"{str(folder)!r} cannot be opened as a {kind}: {first_line[:300]} "
             f"Check that the folder is whole and holds {holds}."
         ) from error
+
+
+def padded_table(model: Any) -> int | None:
+    """Number of usable positions in a position table that starts with padding; None if there is no such table.
+
+    RoBERTa, XLM-R and MPNet start counting after the padding index, so two of 514 positions are never used.
+    """
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            return int(module.num_embeddings - module.padding_idx - 1)
+    return None

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from labelspace.checks import check_number
 from labelspace.config import EncodingConfig
-from labelspace.encoders.opening import NO_LIMIT, opening
+from labelspace.encoders.opening import NO_LIMIT, opening, padded_table
 from labelspace.encoders.precision import choose_device, choose_dtype
 from labelspace.encoders.resolve import check_remote_code, resolve
 from labelspace.encoders.side_by_side import side_by_side
@@ -349,11 +349,7 @@ def _names_of_classes(id2label: Mapping[Any, Any], label2id: Mapping[Any, Any]) 
 def _read_limit(model: Any, tokenizer: Any) -> int:
     """Return the most tokens that the tokenizer and the position table both allow."""
     limit = int(tokenizer.model_max_length)
-    positions = getattr(model.config, "max_position_embeddings", None)
-    for name, module in model.named_modules():
-        # RoBERTa and related models number positions from the padding index on.
-        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
-            positions = module.num_embeddings - module.padding_idx - 1
+    positions = padded_table(model) or getattr(model.config, "max_position_embeddings", None)
     if limit > NO_LIMIT:
         return int(positions or 512)
     return min(limit, int(positions)) if positions else limit

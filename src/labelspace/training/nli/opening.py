@@ -5,11 +5,8 @@ from typing import Any
 
 import torch
 
-from labelspace.encoders.opening import NO_LIMIT, opening
+from labelspace.encoders.opening import NO_LIMIT, opening, padded_table
 from labelspace.errors import EncoderError
-
-# Positions of these start after the padding index, so fewer tokens fit than there are positions.
-_SHIFTED = ("roberta", "xlm-roberta", "camembert", "mpnet")
 
 
 def open_backbone(folder: Path, trust_remote_code: bool) -> tuple[Any, Any]:
@@ -29,12 +26,11 @@ def open_backbone(folder: Path, trust_remote_code: bool) -> tuple[Any, Any]:
 
 def token_limit(backbone: Any, tokenizer: Any) -> int:
     """Return the largest number of tokens that the encoder can read."""
-    positions = getattr(backbone.config, "max_position_embeddings", None)
+    positions = padded_table(backbone) or getattr(backbone.config, "max_position_embeddings", None)
     if positions is None:
         limit = int(tokenizer.model_max_length)
         return limit if limit < NO_LIMIT else 512
-    shift = (backbone.config.pad_token_id or 0) + 1 if backbone.config.model_type in _SHIFTED else 0
-    return int(positions) - shift
+    return int(positions)
 
 
 def check_class_token(tokenizer: Any, name: str) -> None:
