@@ -11,6 +11,7 @@ resumed run is bit-identical to one that was never interrupted.
 """
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
+from labelspace.errors import LabelSpaceWarning
 from labelspace.progress import Progress, silent
 from labelspace.training.callbacks import Callback
 from labelspace.training.checkpoint import Place, State, clear, looks_of, optimizer_tensors, restore_optimizer
@@ -138,6 +140,16 @@ def clear_finished(folder: str | Path | None, training: Training | None) -> None
     """Clear the checkpoint folder of a fit with nothing left to resume, so that the next fit starts afresh."""
     if folder is not None and training is not None and training.finished:
         clear(folder)
+
+
+def warn_of_interrupt(curve: Training) -> None:
+    """Warn which weights an interrupted run keeps; to be called by what a classifier's `fit` calls."""
+    warnings.warn(
+        f"training was interrupted at step {curve.steps}; the weights of step {curve.best_step} are kept and can be "
+        "saved.",
+        LabelSpaceWarning,
+        stacklevel=4,
+    )
 
 
 def make_optimizer(groups: Sequence[Group], weight_decay: float) -> torch.optim.Optimizer:

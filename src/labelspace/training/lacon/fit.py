@@ -1,7 +1,6 @@
 """Training on labelled texts from end to end: hold rows out, weigh the descriptions, train, report."""
 
 import contextlib
-import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from labelspace.config import LaConConfig, SearchConfig, TrainingConfig
 from labelspace.corpus import Pool
 from labelspace.encoders import Encoder
-from labelspace.errors import InputError, LabelSpaceWarning
+from labelspace.errors import InputError
 from labelspace.labels import LabelSpace
 from labelspace.progress import progress_bar
 from labelspace.seeds import child_seed
@@ -210,12 +209,7 @@ def train_on_labels(
         # The best weights may be the initial ones even after epochs, so count looks too; the first precedes training.
         if not curve.best_step and len(curve.looks) < 2:
             raise KeyboardInterrupt
-        warnings.warn(
-            f"training was interrupted at step {curve.steps}; the weights of step {curve.best_step} are kept and can "
-            "be saved.",
-            LabelSpaceWarning,
-            stacklevel=3,
-        )
+        engine.warn_of_interrupt(curve)
     head.eval()
     short = short_of_rows(np.bincount(targets, minlength=len(space)))
     if places is not None and short.any() and head.places_labels:

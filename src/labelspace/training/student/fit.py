@@ -1,6 +1,5 @@
 """Training a student from end to end."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 
 from labelspace.config import StudentConfig
 from labelspace.encoders import Encoder
-from labelspace.errors import LabelSpaceWarning
 from labelspace.labels import LabelSpace
 from labelspace.progress import progress_bar
 from labelspace.seeds import child_seed
@@ -121,12 +119,7 @@ def train_student(
         )
         curve = engine.train(objective, checkpoint=place, callbacks=callbacks, report=report)
     if curve.stop_reason == "interrupted":
-        warnings.warn(
-            f"training was interrupted at step {curve.steps}; the weights of step {curve.best_step} are kept and can "
-            "be saved.",
-            LabelSpaceWarning,
-            stacklevel=3,
-        )
+        engine.warn_of_interrupt(curve)
     return StudentFit(curve=curve, documents=len(drawn), seed=seed)
 
 

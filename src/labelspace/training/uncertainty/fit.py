@@ -1,6 +1,5 @@
 """From labelled texts to a trained head: hold rows out, get their token states, train, fit the temperature."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 from labelspace.config import UncertaintyConfig
 from labelspace.encoders import Encoder
 from labelspace.encoders.state_cache import FreshStates, StateCache
-from labelspace.errors import InputError, LabelSpaceWarning
+from labelspace.errors import InputError
 from labelspace.heads import GaussianHead
 from labelspace.progress import progress_bar
 from labelspace.seeds import child_seed
@@ -22,7 +21,7 @@ from labelspace.training.abstention import entropy
 from labelspace.training.calibration import Calibration, calibrate
 from labelspace.training.callbacks import Callback
 from labelspace.training.checkpoint import Place, digest_of
-from labelspace.training.engine import Training
+from labelspace.training.engine import Training, warn_of_interrupt
 from labelspace.training.rows import Rows, Targets, split_texts
 from labelspace.training.uncertainty.objective import run
 from labelspace.training.uncertainty.outputs import outputs_of_states
@@ -184,12 +183,7 @@ def train_gaussian_head(
     if curve.stop_reason == "interrupted":
         if not curve.best_step:
             raise KeyboardInterrupt
-        warnings.warn(
-            f"training was interrupted at step {curve.steps}; the weights of step {curve.best_step} are kept and can "
-            "be saved.",
-            LabelSpaceWarning,
-            stacklevel=3,
-        )
+        warn_of_interrupt(curve)
     head.eval().requires_grad_(False)
     own = targets[held_out]
     found = outputs_of_states(encoder, head, states, held_out)
