@@ -150,8 +150,8 @@ def test_a_requested_revision_is_not_replaced(tiny_encoder_folder: Path, tmp_pat
 
 
 def test_any_other_hub_name_is_found_in_the_cache(tiny_encoder_folder: Path, tmp_path: Path):
-    put_into_hub_cache(tiny_encoder_folder, tmp_path / "elsewhere", "somebody/their-model", "b" * 40)
-    found = resolve("somebody/their-model", cache_dir=tmp_path / "elsewhere", offline=True)
+    put_into_hub_cache(tiny_encoder_folder, tmp_path / "hub", "somebody/their-model", "b" * 40)
+    found = resolve("somebody/their-model", offline=True)
     assert (found.spec, found.source) == (None, "hub cache")
 
 

@@ -55,7 +55,6 @@ def resolve(
     *,
     revision: str | None = None,
     offline: bool | None = None,
-    cache_dir: str | Path | None = None,
 ) -> ResolvedEncoder:
     """Find an encoder by folder, hub name or short name.
 
@@ -63,7 +62,6 @@ def resolve(
         name: a folder, a hub name such as `"intfloat/e5-base-v2"`, or a short name of the registry.
         revision: commit, tag or branch on the hub; None for the registry's. A package serves only the registry's.
         offline: True uses no network. None and False follow `HF_HUB_OFFLINE` and `TRANSFORMERS_OFFLINE`.
-        cache_dir: the hub cache; None for `$SENTENCE_TRANSFORMERS_HOME` or the hub library's own.
 
     Returns:
         The folder, the registry's entry, and the place it was found in.
@@ -92,7 +90,7 @@ def resolve(
         if source == "package":
             found = packaged_folder(spec) if spec is not None and pinned else None
         else:
-            found = _cached(_hub_names(name, spec), revisions, cache_dir)
+            found = _cached(_hub_names(name, spec), revisions)
         if found is not None:
             if source == "package":
                 _say_once(f"{spec.name if spec else name}: using the packaged copy in {found}")
@@ -100,9 +98,9 @@ def resolve(
     hub = "not asked, offline was requested" if no_network else "not asked, this is not a hub name"
     if not no_network and _could_be_hub_name(name):
         if reachable(endpoint()):
-            return _checked(_download(name, spec, revisions[0], cache_dir), spec, "hub")
+            return _checked(_download(name, spec, revisions[0]), spec, "hub")
         hub = "not reachable"
-    raise EncoderNotFoundError(_not_found(name, spec, hub, cache_dir))
+    raise EncoderNotFoundError(_not_found(name, spec, hub))
 
 
 def where(spec: EncoderSpec) -> Source | None:
@@ -120,7 +118,7 @@ def where(spec: EncoderSpec) -> Source | None:
     """
     if is_installed(spec):
         return "package"
-    return "hub cache" if _cached([spec.name], _revisions(spec, None), None) is not None else None
+    return "hub cache" if _cached([spec.name], _revisions(spec, None)) is not None else None
 
 
 def check_remote_code(
@@ -214,8 +212,8 @@ def _could_be_hub_name(name: str) -> bool:
     return name.count("/") <= 1 and "\\" not in name and name[0] not in "./~" and " " not in name
 
 
-def _cache_folder(cache_dir: str | Path | None) -> str | None:
-    chosen = cache_dir or os.environ.get("SENTENCE_TRANSFORMERS_HOME")
+def _cache_folder() -> str | None:
+    chosen = os.environ.get("SENTENCE_TRANSFORMERS_HOME")
     return str(Path(chosen).expanduser()) if chosen else None
 
 
@@ -226,7 +224,7 @@ def _revisions(spec: EncoderSpec | None, revision: str | None) -> list[str | Non
     return [None] if spec is None or spec.revision is None else [spec.revision, None]
 
 
-def _cached(names: list[str], revisions: list[str | None], cache_dir: str | Path | None) -> Path | None:
+def _cached(names: list[str], revisions: list[str | None]) -> Path | None:
     """Return the first complete snapshot in the hub cache."""
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
@@ -235,7 +233,7 @@ def _cached(names: list[str], revisions: list[str | None], cache_dir: str | Path
         for revision in revisions:
             for file in ("modules.json", "config.json"):
                 try:
-                    path = try_to_load_from_cache(name, file, cache_dir=_cache_folder(cache_dir), revision=revision)
+                    path = try_to_load_from_cache(name, file, cache_dir=_cache_folder(), revision=revision)
                 except HFValidationError:
                     continue
                 if isinstance(path, str) and any(Path(path).parent.rglob("*.safetensors")):
@@ -243,7 +241,7 @@ def _cached(names: list[str], revisions: list[str | None], cache_dir: str | Path
     return None
 
 
-def _download(name: str, spec: EncoderSpec | None, revision: str | None, cache_dir: str | Path | None) -> Path:
+def _download(name: str, spec: EncoderSpec | None, revision: str | None) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import (
         GatedRepoError,
@@ -256,7 +254,7 @@ def _download(name: str, spec: EncoderSpec | None, revision: str | None, cache_d
             folder = snapshot_download(
                 hub_name,
                 revision=revision,
-                cache_dir=_cache_folder(cache_dir),
+                cache_dir=_cache_folder(),
                 endpoint=endpoint(),
                 ignore_patterns=list(NOT_DOWNLOADED),
             )
@@ -273,18 +271,18 @@ def _download(name: str, spec: EncoderSpec | None, revision: str | None, cache_d
         return Path(folder)
     said = str(reason).strip().splitlines()
     raise EncoderNotFoundError(
-        _not_found(name, spec, f"answered: {said[0] if said else type(reason).__name__}", cache_dir)
+        _not_found(name, spec, f"answered: {said[0] if said else type(reason).__name__}")
     ) from reason
 
 
-def _not_found(name: str, spec: EncoderSpec | None, hub: str, cache_dir: str | Path | None) -> str:
+def _not_found(name: str, spec: EncoderSpec | None, hub: str) -> str:
     """Compose the one-line error: the name, the places searched, and how to get the encoder."""
     from huggingface_hub import constants
 
     package = "none is known for it" if spec is None or spec.package is None else f"{spec.package}, not installed"
     looked = (
         f"a folder (none), a package ({package}), "
-        f"the hub cache {_cache_folder(cache_dir) or constants.HF_HUB_CACHE} (not there), the hub {endpoint()} ({hub})"
+        f"the hub cache {_cache_folder() or constants.HF_HUB_CACHE} (not there), the hub {endpoint()} ({hub})"
     )
     guess = "" if spec is not None else did_you_mean(name, [name for s in KNOWN_ENCODERS for name in _both_names(s)])
     command = install_command(spec) if spec is not None else ""
