@@ -522,13 +522,6 @@ def test_the_gradient_reaches_every_layer(open_tiny: Opener):
     assert all(".pooler." in name for name in without), without
 
 
-def test_similarities_are_cosines(shared: Encoder):
-    found = shared.similarities(TEXTS[:3])
-    assert found.shape == (3, 3)
-    assert np.abs(np.diag(found) - 1).max() < 1e-5
-    assert np.abs(found - found.T).max() < 1e-6
-
-
 def test_repr_and_describe_identify_the_encoder(open_tiny: Opener, tiny_folder: Callable[[str], Path]):
     encoder = open_tiny(text_prompt="q: ", label_prompt="")
     assert repr(encoder) == f"Encoder({str(tiny_folder('bert-mean'))!r}, dimension=32, dtype='float32')"

@@ -288,7 +288,6 @@ def test_a_sweep_holds_every_text_once_and_its_targets(encoder: Encoder, space: 
     assert sorted(rows) == list(range(9 + 4))
     assert sweep.targets.tolist() == [0, 0, 0, 1, 2, 2, 3, 3, 3]
     assert sweep.descriptions == 9
-    assert sweep.tokens == sum(chunk.batch.tokens for chunk in sweep.chunks)
     assert all(chunk.batch.tokens <= 60 or len(chunk.batch.positions) == 1 for chunk in sweep.chunks)
 
 

@@ -373,11 +373,6 @@ class Encoder:
         """Count the tokens of each text before truncation, including the prompt and special tokens."""
         return [len(ids) for ids in self._ids(texts, role, truncate=False)]
 
-    def similarities(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Cosine of every pair of texts, [text text]."""
-        vectors = self.encode(texts)
-        return vectors @ vectors.T
-
     def copy(self) -> "Encoder":
         """Return an independent copy; training it leaves this encoder unchanged."""
         return copy.deepcopy(self)

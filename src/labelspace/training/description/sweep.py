@@ -47,11 +47,6 @@ class Sweep:
         """Number of descriptions."""
         return len(self.targets)
 
-    @property
-    def tokens(self) -> int:
-        """Tokens of all chunks, including padding."""
-        return sum(chunk.batch.tokens for chunk in self.chunks)
-
 
 def sweep_texts(space: LabelSpace) -> tuple[list[str], list[int]]:
     """Return the descriptions of all labels, stacked, and the column of each description's label.
