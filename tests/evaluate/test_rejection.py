@@ -268,7 +268,6 @@ def test_bands_use_the_models_uncertainty_over_all_batches():
     for rows in (slice(0, 2), slice(2, 5)):
         kept.add(right[rows], [[0.9, 0.1]] * len(right[rows]), unsure[rows])
     assert kept.bands() == difficulty(unsure, right)
-    assert kept.bands(easy=0.6, hard=0.8) == difficulty(unsure, right, easy=0.6, hard=0.8)
     without = Rejections()
     without.add(right, [[0.9, 0.1]] * 5)
     assert without.bands() is None, "the bounds are for the mean of sigma"

@@ -150,21 +150,11 @@ class Rejections:
         right = np.concatenate(self._right)
         return {name: rejection_curve(np.concatenate(parts), right) for name, parts in self._unsure.items()}
 
-    def bands(
-        self, *, easy: float = EASY, hard: float = HARD
-    ) -> tuple[DifficultyBand, DifficultyBand, DifficultyBand] | None:
-        """Return the errors by level of the model's own uncertainty, see `difficulty`; None if it has none.
-
-        Args:
-            easy: uncertainties below this are easy.
-            hard: uncertainties from this on are hard; above `easy`.
-
-        Raises:
-            ConfigError: a bound is not a number, or `hard` is not above `easy`.
-        """
+    def bands(self) -> tuple[DifficultyBand, DifficultyBand, DifficultyBand] | None:
+        """Return the errors by level of the model's own uncertainty, see `difficulty`; None if it has none."""
         if OWN not in self._unsure:
             return None
-        return difficulty(np.concatenate(self._unsure[OWN]), np.concatenate(self._right), easy=easy, hard=hard)
+        return difficulty(np.concatenate(self._unsure[OWN]), np.concatenate(self._right))
 
 
 def rejection_curve(uncertainty: ArrayLike, right: ArrayLike) -> RejectionCurve:
@@ -318,33 +308,30 @@ def bands_text(bands: Sequence[DifficultyBand]) -> str:
     return "\n".join(lines)
 
 
-def rejection_rows(
-    curves: Mapping[str, RejectionCurve], coverages: Sequence[float] = COVERAGES
-) -> list[dict[str, Any]]:
+def rejection_rows(curves: Mapping[str, RejectionCurve]) -> list[dict[str, Any]]:
     """Return area and accuracies of curves over the same answers, of chance and of the oracle, ready for JSON.
 
     Args:
         curves: name -> curve, one or more, as from `Rejections.curves`.
-        coverages: coverages (shares answered) at which to give the accuracy.
 
     Example:
         >>> curve = rejection_curve([0.1, 0.9, 0.5, 0.2], [True, True, False, True])
-        >>> for row in rejection_rows({"sigma": curve}, [0.5]):
-        ...     print(row)
-        {'by': 'sigma', 'area': 0.8541666666666666, 'accuracy_at_coverage': {'0.5': 1.0}}
-        {'by': 'random', 'area': 0.75, 'accuracy_at_coverage': {'0.5': 0.75}}
-        {'by': 'best possible', 'area': 0.9375, 'accuracy_at_coverage': {'0.5': 1.0}}
+        >>> for row in rejection_rows({"sigma": curve}):
+        ...     print(row["by"], row["area"], row["accuracy_at_coverage"]["0.5"])
+        sigma 0.8541666666666666 1.0
+        random 0.75 0.75
+        best possible 0.9375 1.0
     """
     any_of_them = next(iter(curves.values()))
     documents, overall = len(any_of_them.accuracy), any_of_them.area_random
-    answered = {coverage: least_answers(coverage, documents) for coverage in coverages}
+    answered = {coverage: least_answers(coverage, documents) for coverage in COVERAGES}
     right = round(overall * documents)
 
     def row(by: str, area: float, accuracies: Mapping[float, float]) -> dict[str, Any]:
         return {"by": by, "area": area, "accuracy_at_coverage": {f"{at:g}": found for at, found in accuracies.items()}}
 
-    rows = [row(name, curve.area, {at: curve.accuracy_at(at) for at in coverages}) for name, curve in curves.items()]
-    rows.append(row("random", overall, dict.fromkeys(coverages, overall)))
+    rows = [row(name, curve.area, {at: curve.accuracy_at(at) for at in COVERAGES}) for name, curve in curves.items()]
+    rows.append(row("random", overall, dict.fromkeys(COVERAGES, overall)))
     best = {at: min(given, right) / given for at, given in answered.items()}
     return [*rows, row("best possible", any_of_them.area_best, best)]
 

@@ -61,12 +61,12 @@ def open_writer(model: str, *, seed: int = 0, device: str = "auto", offline: boo
 class HostedWriter:
     """A hosted model. The first request finds out which options its server takes."""
 
-    def __init__(self, name: str, *, seed: int, timeout: float = TIMEOUT, retries: int = RETRIES) -> None:
+    def __init__(self, name: str, *, seed: int) -> None:
         self.model, self.url = address_of(name)
-        self.name, self.seed, self.timeout, self.retries = name, seed, timeout, retries
+        self.name, self.seed = name, seed
         self._openai = import_client()
         self._client = self._openai.OpenAI(
-            base_url=self.url, api_key=key_for(self.url), timeout=timeout, max_retries=retries
+            base_url=self.url, api_key=key_for(self.url), timeout=TIMEOUT, max_retries=RETRIES
         )
         self._taken: int | None = None
 
@@ -97,7 +97,7 @@ class HostedWriter:
         raise self._told(refused) from None
 
     def _told(self, error: Any) -> EncoderError:
-        return in_our_words(error, f"{HOSTED}{self.name}", url=self.url, retries=self.retries, timeout=self.timeout)
+        return in_our_words(error, f"{HOSTED}{self.name}", url=self.url, retries=RETRIES, timeout=TIMEOUT)
 
 
 @final
