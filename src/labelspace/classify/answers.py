@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, Protocol, final, runtime_checkable
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,12 +143,3 @@ def gathered(
     back = np.argsort(np.concatenate(rows))
     for values in zip(*parts, strict=True):
         yield np.concatenate(values)[back]
-
-
-@runtime_checkable
-class Answering(Protocol):
-    """A model that answers documents: all that evaluation, streaming and figures require."""
-
-    def answers(self, X: Any) -> Answers:
-        """Return the answers to documents."""
-        ...

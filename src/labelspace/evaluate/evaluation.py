@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelspace.classify import Answers, BiEncoderClassifier, Classifier
 from labelspace.classify.anchors import anchor_matrix, cosines, encode_labels
-from labelspace.classify.answers import Answering
+from labelspace.classify.base import Answering
 from labelspace.classify.by_anchors import Anchored
 from labelspace.classify.distinct import at_once
 from labelspace.classify.fitted import answerer
