@@ -230,13 +230,6 @@ class UncertaintyClassifier(AbstainingClassifier):
             f"the model has no logit for {as_label(label).name!r}; label rows of it and call fit with them."
         )
 
-    def remove_label(self, name: str) -> LabelChange:
-        """Remove a label from a fitted model; the other labels' logits stay as they are.
-
-        A limit stays too. The record of the held-out rows is dropped, because it was measured with all labels.
-        """
-        return super().remove_label(name)
-
     def state(self) -> State:
         """Return the fitted model as plain values and arrays; `from_state` is the inverse."""
         state, module = super().state(), self.head_.module
