@@ -95,7 +95,7 @@ def test_a_stored_result_of_other_texts_is_rerun_with_a_note(data, store):
     pq.write_table(table, data / "btzsc" / "imdb" / "test.parquet")
     report = run([fake_model()], ["imdb"], store, data=data, bootstrap=0)
     assert [record["texts"] for record in report.finished] == [10]
-    assert any("of other texts or labels; it is not reused" in note for note in report.notes)
+    assert any("of other texts or labels and is replaced" in note for note in report.notes)
     assert len(store.records()) == 1
 
 
@@ -338,7 +338,7 @@ def test_the_users_own_file_is_a_task(tmp_path, store):
     own = OwnFile(file=tmp_path / "mail.csv", labels=tmp_path / "labels.yaml", text_column="body", label_column="kind")
     report = run([fake_model()], [own], store, bootstrap=0)
     assert [(record["task"], record["benchmark"], record["texts"]) for record in report.finished] == [
-        ("own/mail", "own", 3)
+        ("own/mail (kind)", "own", 3)
     ]
 
 

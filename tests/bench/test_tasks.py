@@ -326,7 +326,7 @@ def test_a_file_becomes_a_task_in_the_order_of_the_space(tmp_path, mood):
     task = own_task(
         csv_file(tmp_path, "body,mood\nsun,good\nrain,bad\n"), mood, text_column="body", label_column="mood"
     )
-    assert (task.name, task.texts, task.targets.tolist()) == ("own/mail", ["sun", "rain"], [0, 1])
+    assert (task.name, task.texts, task.targets.tolist()) == ("own/mail (mood)", ["sun", "rain"], [0, 1])
     assert (task.card.benchmark, task.card.source, task.card.rows) == ("own", "mail.csv", 2)
 
 
@@ -363,8 +363,8 @@ def test_rows_without_a_label_are_left_out_and_counted(tmp_path, mood):
 def test_rows_without_a_text_are_left_out_and_counted_once_without_a_warning(tmp_path, mood):
     task = own_task(csv_file(tmp_path, 'text,label\nsun,good\n,bad\n"  ",good\n,\nfog,\n'), mood)
     assert (task.texts, task.targets.tolist()) == (["sun"], [0])
-    assert task.notes[:2] == ("2 rows without a label left out", "2 rows without a text left out")
-    assert task.card.rows == 5
+    assert task.notes[:2] == ("1 row without a label left out", "2 rows without a text left out")
+    assert task.card.rows == 4
 
 
 def test_a_draw_is_of_rows_with_a_text(tmp_path, mood):
@@ -378,9 +378,9 @@ def test_a_truncated_text_is_noted(mood):
     assert any("1 document is longer than 100,000 characters" in note for note in task.notes)
 
 
-def test_a_text_that_is_null_names_its_row(mood):
-    with pytest.raises(InputError, match=r"row 2|\[1\]"):
-        own_task(pa.table({"text": ["sun", None], "label": ["good", "bad"]}), mood)
+def test_a_text_that_is_null_counts_as_one_that_is_empty(mood):
+    task = own_task(pa.table({"text": ["sun", None], "label": ["good", "bad"]}), mood)
+    assert (task.texts, task.notes[0]) == (["sun"], "1 row without a text left out")
 
 
 @pytest.mark.parametrize(

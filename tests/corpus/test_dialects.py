@@ -111,6 +111,26 @@ def test_commas_in_the_text_do_not_mislead_the_detection(write, delimiter):
         assert [row["text"] for row in read(path)] == ["one, two", "three"]
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Nr;text;;\n1;a;;\n2;b;;\n;;;\n;;;\n",
+        ";;;\nNr;text;;\n1;a\n;;\n2;b;\n",
+    ],
+    ids=["beside and below the table", "above the header"],
+)
+def test_empty_cells_around_a_table_of_a_spreadsheet_are_left_out(write, content):
+    path = write(content)
+    with pytest.warns(LabelSpaceWarning, match="the delimiter ';'"):
+        assert read(path) == [{"Nr": "1", "text": "a"}, {"Nr": "2", "text": "b"}]
+
+
+@pytest.mark.parametrize("content", ["Nr;text;;\n1;a;;\n2;b;lost;\n", "Nr;text\n1;a\n2;a smile ;\n"])
+def test_a_text_beside_the_table_is_refused_and_so_are_rows_longer_than_the_header(write, content):
+    with pytest.raises(InputError, match=r"row 2 .*cells, and there are 2 columns"):
+        read(write(content), delimiter=";")
+
+
 def test_the_columns_asked_for_decide_between_two_delimiters(write):
     path = write("text;Preis, netto\nbillig;1,5\n")
     with pytest.warns(LabelSpaceWarning, match="';'"):
@@ -244,4 +264,4 @@ def test_any_table_comes_back_as_it_was_or_not_at_all(tmp_path_factory, rows, de
         except InputError:
             assert not named
             return
-    assert back == rows
+    assert back == [row for row in rows if any(row) or width == 1]

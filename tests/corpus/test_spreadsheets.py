@@ -40,13 +40,13 @@ def test_cells_become_the_displayed_strings(tmp_path):
     assert read(write(tmp_path / "in.xlsx", rows)) == [
         {"text": "Grüße;\nan, alle", "a": "007", "b": "7", "7": "1.25"},
         {"text": "b", "a": "TRUE", "b": "2026-01-31", "7": "2026-01-31 12:30:00"},
-        {"text": "c", "a": None, "b": None, "7": "-3"},
+        {"text": "c", "a": "", "b": "", "7": "-3"},
     ]
 
 
 def test_empty_rows_and_unnamed_empty_columns_are_skipped(tmp_path):
     rows = [[None], [None, "text", None, "id"], [], [None, "a", None, "1"], [None], [None, "b"]]
-    assert read(write(tmp_path / "in.xlsx", rows)) == [{"text": "a", "id": "1"}, {"text": "b", "id": None}]
+    assert read(write(tmp_path / "in.xlsx", rows)) == [{"text": "a", "id": "1"}, {"text": "b", "id": ""}]
 
 
 @pytest.mark.parametrize("batch_rows", [1, 7, 100])
@@ -65,18 +65,19 @@ def test_other_sheets_cause_a_warning(tmp_path):
         assert as_documents(path) == ["a"]
 
 
-def test_a_row_without_a_text_is_named(tmp_path):
-    path = write(tmp_path / "in.xlsx", [["text", "id"], ["a", 1], [None, 2]])
-    with pytest.raises(InputError, match=r"in\.xlsx: row 2 is missing"):
-        as_documents(path)
+def test_rows_without_a_text_are_empty_documents_and_named_by_their_number_in_the_sheet(tmp_path):
+    rows = [["text", "id"], [None], [None], ["a", 1], [None], [None, 2], [None, 3]]
+    path = write(tmp_path / "in.xlsx", rows)
+    with pytest.warns(LabelSpaceWarning, match=r"2 documents are empty or white space \(first: .*in\.xlsx: row 6\)"):
+        assert as_documents(path) == ["a", "", ""]
 
 
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
         ([], "the sheet 'Sheet' is empty; its first row must name the columns"),
-        ([["text"], ["a", "lost"]], "row 1 has 'lost' in column 2, which has no name"),
-        ([["text", None, "id"], ["a", "lost", 1]], "row 1 has 'lost' in column 2, which has no name"),
+        ([["text"], [], ["a", "lost"]], "row 3 has 'lost' in column 2, which has no name"),
+        ([["text", None, "id"], ["a", "lost", 1]], "row 2 has 'lost' in column 2, which has no name"),
         ([["text"], ["=1+1"]], "the cell A2 has a formula, and no value was saved with it"),
         ([["text", "text"], ["a", "b"]], "two columns share a name"),
         ([["body"], ["a"]], "no column 'text'"),

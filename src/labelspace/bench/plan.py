@@ -11,7 +11,7 @@ from labelspace.bench.local import paper_rows_in
 from labelspace.bench.tasks import Task, counted, find_tasks, load_task, task_of
 from labelspace.checks import did_you_mean
 from labelspace.corpus import as_targets, open_table
-from labelspace.corpus.policy import DocumentPolicy
+from labelspace.corpus.policy import DocumentPolicy, is_missing
 from labelspace.errors import ConfigError, InputError
 from labelspace.labels import LabelSpace
 
@@ -175,7 +175,8 @@ def own_task(
         text_column: the column with the documents.
         label_column: the column with label names. Rows with an empty label or a blank text are left out, and counted
             in the notes.
-        name: name of the task, prefixed with `"own/"`; default: the file's name.
+        name: name of the task, prefixed with `"own/"`; default: the file's name, and the label
+            column if it is not `label`.
         limit: maximum rows, drawn without replacement, in file order; None: all.
         seed: seed of that draw.
 
@@ -184,7 +185,7 @@ def own_task(
 
     Raises:
         ColumnError: a column is missing.
-        InputError: an unreadable or empty file, a row whose text is null, an unknown label, or no label or no text in
+        InputError: an unreadable or empty file, an unknown label, or no label or no text in
             any row.
 
     Example:
@@ -206,7 +207,8 @@ def own_task(
         targets += _columns(
             values, labels.names, lambda row: f"{table.place(row)}: column {label_column!r}", len(targets)
         )
-        texts += policy.clean(batch.column(text_column).to_pylist(), len(texts))
+        found = batch.column(text_column).to_pylist()
+        texts += policy.clean(["" if is_missing(value) else value for value in found], len(texts))
     shown = Path(file).name if isinstance(file, str | os.PathLike) else "a table in memory"
     if not texts:
         raise InputError(f"{shown} has no rows; there is nothing to score.")
@@ -219,7 +221,9 @@ def own_task(
     left_out = {"label": len(texts) - len(known), "text": len(known) - len(kept)}
     notes = [f"{counted(count)} without a {what} left out" for what, count in left_out.items() if count]
     notes += [note.rstrip(".") for kind, note in policy.notes().items() if kind != "empty"]
-    stem = name if name is not None else Path(shown.removesuffix(".gz")).stem
+    # Two coders in one file are two data sets.
+    coder = "" if label_column == OwnFile.label_column else f" ({label_column})"
+    stem = name if name is not None else Path(shown.removesuffix(".gz")).stem + coder
     card = TaskCard(
         name=f"own/{stem.removeprefix('own/')}",
         benchmark="own",

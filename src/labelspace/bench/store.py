@@ -235,7 +235,7 @@ def chosen(
     if record is None:
         return None, ""
     if fingerprint is not None and record["fingerprint"] != fingerprint:
-        return None, f"{key}: the stored result is of other texts or labels; it is not reused."
+        return None, f"{key}: the stored result is of other texts or labels and is replaced; another store keeps both."
     if not same_revision(record.get("revision"), revision):
         return None, f"{key}: the stored result is of other weights or settings; it is not reused."
     return record, ""

@@ -228,6 +228,6 @@ class AbstainingClassifier(BiEncoderClassifier):
         if not len(self.held_out_.wrong):
             raise InputError(
                 "there is no record of rows held out to set a limit on: fit held none out, or a label was removed "
-                "since. Pass documents, or fit with validation=0.1."
+                "since. Fit with validation=0.1 (--set validation=0.1), or give set_risk or set_coverage documents."
             )
         return (self.held_out_.uncertainty if by == "uncertainty" else self.held_out_.entropy).astype(np.float64)

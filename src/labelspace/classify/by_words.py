@@ -1,6 +1,7 @@
 """The head that reads words alone: TF-IDF and one weight per word and label. It needs no encoder."""
 
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -115,7 +116,9 @@ class ByWords:
             bias[known] = 0.0
         else:
             model: Any = LogisticRegression(C=C, max_iter=300, tol=1e-3, random_state=seed)
-            model.fit(table, targets, sample_weight=weights)
+            with warnings.catch_warnings():  # few texts of many labels look like a regression to scikit-learn
+                warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+                model.fit(table, targets, sample_weight=weights)
             if len(known) == 2:  # scikit-learn keeps one row, that of the second label
                 matrix[known[1]], bias[known] = model.coef_[0], (0.0, model.intercept_[0])
             else:

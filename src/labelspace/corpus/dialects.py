@@ -205,11 +205,12 @@ def wrong_encoding(path: Place, encoding: str, error: object) -> InputError:
 def _delimiter(path: Place, text: str, own: str, wanted: Sequence[str], *, whole: bool) -> str:
     """Return the delimiter that makes the sample a table."""
     tables = {mark: _rows(text, mark, whole=whole) for mark in (own, *(m for m in _DELIMITERS if m != own))}
-    heads = {mark: rows[0] if rows else [] for mark, rows in tables.items()}
+    whole_heads = {mark: rows[0] if rows else [] for mark, rows in tables.items()}
+    heads = {mark: named(head) for mark, head in whole_heads.items()}
     splitting = [mark for mark, head in heads.items() if len(head) > 1]
     if splitting in ([], [own]):
         return own
-    even = [mark for mark in splitting if all(len(row) == len(heads[mark]) for row in tables[mark])]
+    even = [mark for mark in splitting if all(_fits(row, whole_heads[mark]) for row in tables[mark])]
     fitting = [mark for mark in even if set(wanted) <= set(heads[mark])]
     if own not in splitting and set(wanted) <= set(heads[own]):
         fitting.append(own)
@@ -220,8 +221,25 @@ def _delimiter(path: Place, text: str, own: str, wanted: Sequence[str], *, whole
     if len(tables[own]) == 1 and own in even:
         return own
     told = " or ".join(repr(mark) for mark in even or splitting)
+    likely = (even or splitting)[0]
     why = f"it could be {told}" if even else f"{told} splits the header, but not every row the same way"
-    raise InputError(f"{path}: its delimiter is ambiguous, {why}; name it (--delimiter), for example {own!r}.")
+    raise InputError(f"{path}: its delimiter is ambiguous, {why}; name it (--delimiter), for example {likely!r}.")
+
+
+def named(cells: list[str]) -> list[str]:
+    """Return a header without the empty cells at its end, which spreadsheets save beside a table.
+
+    Example:
+        >>> named(["", "text", "", ""])
+        ['', 'text']
+    """
+    width = max((place for place, cell in enumerate(cells, 1) if cell), default=0)
+    return cells[:width]
+
+
+def _fits(row: list[str], header: list[str]) -> bool:
+    width = len(named(header))
+    return width <= len(row) <= len(header) and not any(row[width:])
 
 
 def _rows(text: str, mark: str, *, whole: bool) -> list[list[str]]:
@@ -230,7 +248,7 @@ def _rows(text: str, mark: str, *, whole: bool) -> list[list[str]]:
     # The reader rejects very long cells; the rows before one, perhaps only the header, still count.
     with contextlib.suppress(csv.Error):
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=mark):
-            if row:
+            if any(row):
                 rows.append(row)
             if len(rows) > _SAMPLE_ROWS:
                 return rows[:-1]

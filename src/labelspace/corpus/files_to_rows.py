@@ -7,8 +7,9 @@
 
 What a user should know about each format:
 
-    CSV, TSV   every column is read as strings, so 007 stays 007; an empty cell is an empty string; a blank
-               line is not a row; one cell may hold 64 million characters. Delimiter and encoding: see `dialects`.
+    CSV, TSV   every column is read as strings, so 007 stays 007; an empty cell is an empty string; a line that
+               is blank, or has empty cells alone, is not a row, and empty cells beside the table are no
+               columns; one cell may hold 64 million characters. Delimiter and encoding: see `dialects`.
     JSONL      the first SCHEMA_ROWS rows decide columns and types; a later row that does not fit them is an
                error, never a silent loss. A key that a row lacks is null.
     Parquet    read unchanged.
@@ -31,7 +32,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from labelspace.corpus.dialects import Dialect, wrong_encoding
+from labelspace.corpus.dialects import Dialect, named, wrong_encoding
 from labelspace.corpus.policy import without_surrogates
 from labelspace.corpus.stores import Place, StoredFile, arrow_source, unreachable
 from labelspace.corpus.wording import one_line, shown
@@ -110,13 +111,15 @@ def _csv_rows(path: Place, dialect: Dialect) -> Iterator[tuple[BinaryIO, Iterato
     with path.open("rb") as raw:
         file: Any = gzip.GzipFile(fileobj=raw) if file_kind(path)[1] else raw
         with io.TextIOWrapper(file, encoding, newline="") as lines:
-            yield raw, filter(None, csv.reader(chain(lines, [_CLOSED]), delimiter=dialect.delimiter, strict=True))
+            reader = csv.reader(chain(lines, [_CLOSED]), delimiter=dialect.delimiter, strict=True)
+            header = next(filter(any, reader))
+            yield raw, chain([header], filter(any if len(header) > 1 else None, reader))
 
 
 def csv_schema(path: Place, dialect: Dialect) -> pa.Schema:
     """Return the columns named in the header, all of type string."""
     with _csv_rows(path, dialect) as (_, rows):
-        names = next(rows)
+        names = named(next(rows))
     if names == [_CLOSED]:
         raise InputError(f"{path}: is empty; its first line must name the columns.")
     if names[-1].endswith(_END):
@@ -128,10 +131,13 @@ def csv_pieces(path: Place, schema: pa.Schema, dialect: Dialect) -> Iterator[Pie
     """Read with Python's csv: pyarrow's has threads, which can abort a process that exits soon afterwards."""
     first = 0
     with _csv_rows(path, dialect) as (file, rows):
-        names = next(rows)
+        header = next(rows)
+        names = named(header)
         places, width = [names.index(name) for name in schema.names], len(names)
         while found := _some_rows(path, rows, first):
             good = len(found)
+            if len(header) > width:
+                found = [row if any(row[width:]) or len(row) > len(header) else row[:width] for row in found]
             if set(map(len, found)) != {width}:
                 good = next(place for place, row in enumerate(found) if len(row) != width)
             elif found[-1][-1].endswith((_END, _CLOSED)):

@@ -34,7 +34,7 @@ from labelspace.corpus.files_to_rows import (
     readable,
 )
 from labelspace.corpus.in_memory import MemorySource, as_arrow_table, kind_of, plain_schema
-from labelspace.corpus.spreadsheets import excel_pieces, excel_schema
+from labelspace.corpus.spreadsheets import excel_pieces, excel_schema, sheet_row
 from labelspace.corpus.stores import Place, StoredFile, arrow_source, is_address, stored_files
 from labelspace.corpus.wording import listed, one_line
 from labelspace.errors import ColumnError, InputError, LabelSpaceWarning
@@ -161,7 +161,8 @@ class FileSource:
 
     def place(self, row: int) -> str:
         first, path = next((begin for begin in reversed(self._begins) if begin[0] <= row), (0, self._paths[0]))
-        return f"{path}: row {row - first + 1}"
+        # A spreadsheet shows numbers, which count the header and empty rows.
+        return f"{path}: row {sheet_row(path, row - first) if self._kind == 'xlsx' else row - first + 1}"
 
     def reads(self, place: Place) -> bool:
         if isinstance(place, Path) and place.exists():

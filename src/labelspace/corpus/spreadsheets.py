@@ -2,10 +2,12 @@
 
     excel_schema(path)    the columns named in the first non-empty row
     excel_pieces(path)    the non-empty rows below it, in pieces
+    sheet_row(path, row)  the number that the spreadsheet shows for one of these rows
 
-An empty cell is null. Numbers are written as Python writes them, whole numbers without a fraction; dates as
-2026-01-31, with the time if there is one; booleans as TRUE or FALSE. A formula gives the value saved with it. A value
-in a column without a name, and a formula without a saved value, are errors, so nothing is dropped silently.
+An empty cell is an empty string, as in CSV. Numbers are written as Python writes them, whole numbers without a
+fraction; dates as 2026-01-31, with the time if there is one; booleans as TRUE or FALSE. A formula gives the value saved
+with it. A value in a column without a name, and a formula without a saved value, are errors, so nothing is dropped
+silently.
 """
 
 import datetime
@@ -14,7 +16,7 @@ import zipfile
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
-from itertools import islice
+from itertools import count, islice
 from typing import Any
 
 import pyarrow as pa
@@ -41,7 +43,7 @@ def excel_schema(path: Place) -> pa.Schema:
         names = [sheet.title for sheet in book.worksheets]
     if not names:
         raise InputError(f"{path}: has no sheet with cells; save the table as the first one.")
-    header = next((row for row in _rows(path)), None)
+    header = next((row for _, row in _rows(path)), None)
     if header is None:
         raise InputError(f"{path}: the sheet {names[0]!r} is empty; its first row must name the columns.")
     if len(names) > 1:
@@ -64,33 +66,39 @@ def excel_pieces(path: Place, schema: pa.Schema, ahead: int, size: int) -> Itera
     with _workbook(path) as book:
         expected = max(1, (book.worksheets[0].max_row or 1) - 1)
     with closing(_rows(path)) as rows:
-        header = next(rows)
+        _, header = next(rows)
         places = [header.index(name) for name in schema.names]
         first = sum(1 for _ in islice(rows, ahead))
         yield Piece(first, pa.RecordBatch.from_pylist([], schema=schema), 0)
         while chunk := list(islice(rows, size)):
-            for number, row in enumerate(chunk, first + 1):
+            for number, row in chunk:
                 for place, value in enumerate(row):
                     if value is not None and (place >= len(header) or header[place] is None):
                         raise InputError(
                             f"{path}: row {number} has {shown(value)} in column {place + 1}, which has no "
                             "name; write one in the first row, or empty the column."
                         )
-            columns = [pa.array([row[p] if p < len(row) else None for row in chunk], pa.string()) for p in places]
+            columns = [pa.array([(p < len(row) and row[p]) or "" for _, row in chunk], pa.string()) for p in places]
             first += len(chunk)
             yield Piece(
                 first - len(chunk), pa.record_batch(columns, schema=schema), int(file_bytes * min(1, first / expected))
             )
 
 
-def _rows(path: Place) -> Generator[Row]:
-    """Yield the non-empty rows of the first sheet."""
+def sheet_row(path: Place, row: int) -> int:
+    """Return the number that the spreadsheet shows for a row; 0 is the first below the header."""
+    with closing(_rows(path)) as rows:
+        return next(number for number, _ in islice(rows, row + 1, None))
+
+
+def _rows(path: Place) -> Generator[tuple[int, Row]]:
+    """Yield the non-empty rows of the first sheet, with their numbers there."""
     with _workbook(path) as values, _workbook(path, formulas=True) as formulas:
         sheets = [book.worksheets[0] for book in (values, formulas)]
         for sheet in sheets:
             sheet.reset_dimensions()  # some programs write wrong dimensions, which would hide cells
         pairs = zip(*(sheet.iter_rows() for sheet in sheets), strict=True)
-        while True:
+        for number in count(1):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about styles and validation, which do not affect text
                 cells = next(pairs, None)
@@ -104,7 +112,7 @@ def _rows(path: Place) -> Generator[Row]:
                     )
             row = [_text(cell.value) for cell in cells[0]]
             if any(cell is not None for cell in row):
-                yield row
+                yield number, row
 
 
 # What openpyxl raises at files that are no workbook, or half of one.

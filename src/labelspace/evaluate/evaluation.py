@@ -18,10 +18,12 @@ from labelspace.classify import Answers, BiEncoderClassifier, Classifier
 from labelspace.classify.anchors import anchor_matrix, cosines, encode_labels
 from labelspace.classify.base import Answering
 from labelspace.classify.by_anchors import Anchored
+from labelspace.classify.decision import Decision
 from labelspace.classify.distinct import at_once
 from labelspace.classify.fitted import answerer
 from labelspace.classify.joint import JointClassifier
 from labelspace.classify.long_texts import in_full, read_on, reads_windows, tell_cost
+from labelspace.config import DecisionConfig
 from labelspace.corpus import Documents, Kind, as_targets, open_table
 from labelspace.corpus.documents import check_kind
 from labelspace.encoders import Encoder
@@ -327,8 +329,8 @@ class _Untrained:
             return
         own = not model.trains_encoder and model.label_space_ is space
         vectors = model.label_vectors_ if own else encode_labels(self._encoder, space)
-        # The model's own calibration, but no abstention: a baseline always names a label.
-        self._decision = replace(model.decision(), threshold=None, min_probability=None, limit=None, none=None)
+        # Not the model's temperature: a baseline is the same whatever was trained on its encoder.
+        self._decision = Decision(temperature=DecisionConfig.temperature)
         self._anchors = np.concatenate([anchor_matrix(vectors, space, kind) for kind in BASELINES.values()])
         self._windows = reads_windows(model)
         self._tallies = {name: Tally(space.names) for name in BASELINES}

@@ -26,6 +26,7 @@ from labelspace.labels.label import NotText, cut, quoted
 
 READABLE = (".yaml", ".yml", ".json", ".csv")
 WRITABLE = (".yaml", ".yml", ".json")
+SHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 WIDTH = 110
 
 TAG = "tag:yaml.org,2002:"
@@ -66,7 +67,8 @@ def read_file(path: str | os.PathLike[str]) -> tuple[Any, FromFile]:
         raise LabelFileError(f"{file}: no such file.{_hint(file)} 'labelspace init' writes a new one.")
     if extension not in READABLE:
         came = f"Got {file.suffix!r}" if file.suffix else "Got no extension"
-        raise LabelFileError(f"{file}: the name of a label file ends in {', '.join(READABLE)}. {came}; rename it.")
+        cure = "save it as 'CSV UTF-8'" if extension in SHEETS else "rename it"
+        raise LabelFileError(f"{file}: the name of a label file ends in {', '.join(READABLE)}. {came}; {cure}.")
     return readers.get(extension, read_yaml)(read_text(file), str(file))
 
 
@@ -168,7 +170,8 @@ def read_text(file: Path) -> str:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise LabelFileError(
-            f"{file}:{line}: not UTF-8. Got the byte 0x{raw[error.start]:02x}; save the file with the encoding UTF-8."
+            f"{file}:{line}: not UTF-8. Got the byte 0x{raw[error.start]:02x}; save the file as UTF-8, which "
+            "spreadsheets call 'CSV UTF-8'."
         ) from error
 
 
