@@ -3,7 +3,7 @@
 import pandas as pd
 from store import frame
 
-TOGETHER = "together"
+ALONE, TOGETHER, NEW = "alone", "together", "together, of new documents"
 PARTS = ("consensus", "sets", "intents", "pools")
 FACTS = ("task", "views", "seed", "documents", "pool_kind", "label_count", "pool_documents", "test_rows")
 
@@ -16,13 +16,29 @@ def answered(*parts: str) -> pd.DataFrame:
         for run in runs.to_dict("records"):
             own = {"part": part, **{name: run[name] for name in FACTS}}
             scores = [*run["alone"], run["scores"]]
-            names = [*(f"alone {place}" for place in range(len(run["alone"]))), TOGETHER]
+            names = [*(f"{ALONE} {place}" for place in range(len(run["alone"]))), TOGETHER]
             changed = bool(run["steps"]) and any(run["steps"].values())
             each = run["labels"] if isinstance(run["labels"], list) else [[]] * len(names)
             for who, score, (words, neighbours), labels in zip(names, scores, run["signals"], each, strict=True):
                 pairs = [(one / 100, other / 100) for one, other in zip(labels[::2], labels[1::2], strict=True)]
                 told = {"words": words, "neighbours": neighbours, "labels": pairs, "changed": changed}
                 found.append({**own, "who": who, **score, **told})
+    return pd.DataFrame(found)
+
+
+def answered_from_few() -> pd.DataFrame:
+    """Return the same of estimates from few documents."""
+    runs = frame("consensus", "sizes", "task", "label_count", "test_rows", "runs")
+    found = []
+    for run in runs.to_dict("records"):
+        own = {name: run[name] for name in ("task", "label_count", "test_rows")}
+        for one in run["runs"]:
+            (words, neighbours), labels = one["signals"], one["labels"]
+            pairs = [(agreed / 100, f1 / 100) for agreed, f1 in zip(labels[::2], labels[1::2], strict=True)]
+            scores = {name: one[name] for name in ("accuracy", "macro_f1")}
+            told = {"words": words, "neighbours": neighbours, "labels": pairs, "changed": True}
+            documents = {"documents": one["documents"], "pool_documents": one["documents"]}
+            found.append({"part": "sizes", **own, **documents, "who": one["who"], **scores, **told})
     return pd.DataFrame(found)
 
 

@@ -20,6 +20,7 @@ from labelspace.consensus.steps import Consensus, agree
 from labelspace.consensus.teach import teach
 from labelspace.consensus.views import WORDS, ZERO_SHOT
 from labelspace.evaluate.quality import label_agreement
+from views.answered import ALONE, NEW, TOGETHER
 from views.looks import View
 from views.pools import UNBALANCED, taken
 from views.sets import DESCRIBED, INTENTS, NAMED, Setting, described, example, named
@@ -34,6 +35,9 @@ EXAMPLES = "examples"
 SIZES = (100, 300, 1000, 10_000)
 """Pools besides the usual one; 10,000 is all of a smaller set."""
 
+FEW = (50, 100, 200, 400, 1000)
+"""Documents of an estimate; two draws of each, the last aside."""
+
 
 def consensus_pieces(settings: Settings) -> Iterator[Piece]:
     """Four sets with descriptions, each draw of them: the views together, beside each alone."""
@@ -46,6 +50,14 @@ def sets_pieces(settings: Settings) -> Iterator[Piece]:
     """Every set with a sentence for each label, with the encoder as it is."""
     for name in list(NAMED)[-1:] if settings.small else NAMED:
         yield _piece(settings, SENTENCES, name)
+
+
+def sizes_pieces(settings: Settings) -> Iterator[Piece]:
+    """Estimates from few documents, of every set with a sentence for each label."""
+    for name in list(NAMED)[-1:] if settings.small else NAMED:
+        work = partial(estimates_from_few, settings, name)
+        file_name = name.replace("/", "-")
+        yield Piece(part="sizes", name=file_name, facts={"task": name}, work=work, seeds=(0,), data=name)
 
 
 def intents_pieces(settings: Settings) -> Iterator[Piece]:
@@ -184,6 +196,49 @@ def run(
     if part == SENTENCES:
         result["labels"] = [labels for _, labels in told]
     return result
+
+
+def estimates_from_few(settings: Settings, name: str) -> dict[str, Any]:
+    """Take the signals of few documents, and score on all test rows what they are about.
+
+    That is the encoder alone, a consensus of the same documents, and one of the whole pool, asked about test texts.
+    """
+    setting = named(name, settings.data, settings.test_rows)
+    view = View.of(settings, f"{ZERO_SHOT}{ENCODER}", setting.space, 0)
+    pool, config = setting.pool[: settings.documents], ConsensusConfig()
+    looked, tested = view.sees(pool), view.sees(setting.texts)
+    names = np.array(setting.space.names, dtype=object)
+    runs: list[dict[str, Any]] = []
+
+    def consensus(rows: list[int]) -> tuple[Consensus, Any, bool]:
+        part, texts = _part(looked, rows), [pool[row] for row in rows]
+        found = agree([part], [view.short], texts, setting.space, config, seed=0)
+        together = joint_of(found, setting, config).join([tested], setting.texts)
+        return found, together, any(step.kept for step in found.steps)
+
+    def add(who: str, logits: Any, vectors: Any, texts: list[str], test: Any) -> None:
+        if len(np.unique(logits.argmax(axis=1))) == 1:
+            return  # there is no estimate then
+        told, labels = _told(logits, vectors, test, texts, setting.truth, setting, 0)
+        scores = rounded(accuracy_and_macro_f1(setting.truth, names[test.argmax(axis=1)]))
+        runs.append({"who": who, "documents": len(texts), **scores, "signals": told, "labels": labels})
+
+    _, of_all, changed = consensus(list(range(len(pool))))
+    for size in FEW:
+        for draw in range(1 if size == FEW[-1] else 2):
+            rows = [row for row in range(draw * size, (draw + 1) * size) if row < len(pool)]
+            if len(rows) < FEW[0]:
+                continue
+            part, texts = _part(looked, rows), [pool[row] for row in rows]
+            add(ALONE, part.logits, part.vectors, texts, tested.logits)
+            found, of_few, few_changed = consensus(rows)
+            if few_changed:
+                add(TOGETHER, found.logits, part.vectors, texts, of_few)
+            new = [row for row in rows if row < len(setting.texts)]
+            if changed and len(new) >= FEW[0]:
+                assert tested.vectors is not None
+                add(NEW, of_all[new], tested.vectors[new], [setting.texts[row] for row in new], of_all)
+    return {"label_count": len(setting.space), "test_rows": len(setting.truth), "runs": runs}
 
 
 def _setting(settings: Settings, part: str, name: str, seed: int) -> Setting:

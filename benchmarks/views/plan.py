@@ -21,6 +21,7 @@ from views.experiments import (
     intents_pieces,
     pools_pieces,
     sets_pieces,
+    sizes_pieces,
     student_pieces,
 )
 from views.fitting import none_pieces, probabilities_pieces
@@ -50,6 +51,7 @@ STUDY = Study(
     parts={
         "consensus": consensus_pieces,
         "sets": sets_pieces,
+        "sizes": sizes_pieces,
         "intents": intents_pieces,
         "pools": pools_pieces,
         "examples": examples_pieces,
