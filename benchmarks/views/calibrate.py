@@ -3,8 +3,8 @@
 python benchmarks/views/calibrate.py          # from results/consensus.jsonl
 python benchmarks/views/calibrate.py --check  # say whether the file is what the results give
 
-Each set counts once, however many runs it has. The deviation is the one at which the stated range, 80 %, would hold the
-next set's error, from the errors of sets that were each estimated from the others.
+Each set counts once, however many runs it has, and in it each size of pool. The deviation is the one at which the
+stated range, 80 %, would hold the next set's error, from the errors of sets that were each estimated from the others.
 """
 
 import json
@@ -23,21 +23,30 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from store import ROOT
 
-from labelspace.consensus.signals import STATED, Signals, features, ranges, which
-from views.answered import TOGETHER, answered, base_set
+from labelspace.consensus.signals import STATED, Signals, features, fewness, ranges, which
+from views.answered import NEW, TOGETHER, answered, answered_from_few, base_set
 from views.fitting_report import probability_errors
 
 OF_ACCURACY = 0.9
 """Largest part of the error of macro-F1, of 1, that goes with the error of accuracy."""
 
+SIZES = (0, 75, 150, 300, 700, 2000, np.inf)
+"""Bounds between sizes of pools that count alike."""
+
 FILE = ROOT / "src" / "labelspace" / "consensus" / "signals.json"
 Values = NDArray[np.float64]
 
 
+def all_runs() -> pd.DataFrame:
+    """Return the runs that the lines are of, from whole pools and from few documents."""
+    return usable(pd.concat([answered(), answered_from_few()], ignore_index=True))
+
+
 def usable(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs with 100 documents and 100 test rows or more, without consensuses that changed nothing."""
-    kept = runs[(runs["pool_documents"] >= 100) & (runs["test_rows"] >= 100)]
-    kept = kept.assign(base=kept["task"].map(base_set), consensus=kept["who"] == TOGETHER)
+    """Return the runs with 50 documents and 100 test rows or more, without consensuses that changed nothing."""
+    kept = runs[(runs["pool_documents"] >= 50) & (runs["test_rows"] >= 100)]
+    kept = kept.assign(base=kept["task"].map(base_set), consensus=kept["who"].isin((TOGETHER, NEW)))
+    kept = kept.assign(size=pd.cut(kept["pool_documents"], SIZES, labels=False))
     # A consensus that did nothing is its view, and no example of a model that learnt from the pool.
     return kept[~kept["consensus"] | kept["changed"]].reset_index(drop=True)
 
@@ -59,7 +68,8 @@ def coverage(runs: pd.DataFrame) -> pd.DataFrame:
         measured = lines(runs[runs["base"] != base])
         for run in runs[runs["base"] == base].to_dict("records"):
             signals: Any = Signals(run["words"], run["neighbours"], None, None)  # pyright: ignore[reportArgumentType]
-            both = ranges(signals, int(run["label_count"]), consensus=bool(run["consensus"]), lines=measured)
+            counts = int(run["label_count"]), int(run["pool_documents"])
+            both = ranges(signals, *counts, consensus=bool(run["consensus"]), lines=measured)
             for name, told in zip(("accuracy", "macro_f1"), both, strict=True):
                 held = told.low <= run[name] <= told.high
                 error = abs(told.expected - run[name])
@@ -82,8 +92,11 @@ def calibration() -> dict[str, Any]:
 
 
 def _line(runs: pd.DataFrame, *, neighbours: bool) -> dict[str, Any]:
-    table = np.array([features(run["words"], run["neighbours"] if neighbours else None) for _, run in runs.iterrows()])
-    weight = (1 / runs.groupby("base")["base"].transform("size")).to_numpy()
+    few = [fewness(*counts) for counts in zip(runs["pool_documents"], runs["label_count"], strict=True)]
+    near = runs["neighbours"] if neighbours else [None] * len(runs)
+    table = np.array([features(*one, *how) for *one, how in zip(runs["words"], near, few, strict=True)])
+    weight = 1 / runs.groupby(["base", "size"])["base"].transform("size")
+    weight = (weight / runs.groupby("base")["size"].transform("nunique")).to_numpy()
     bases = runs["base"].to_numpy()
     errors, found = {}, {}
     for name in ("accuracy", "macro_f1"):
@@ -126,7 +139,7 @@ def _log_odds(values: Values, labels: Values) -> Values:
 
 def main() -> None:
     """Write the file, or compare it."""
-    measured = {**lines(usable(answered())), "calibration": calibration()}
+    measured = {**lines(all_runs()), "calibration": calibration()}
     text = json.dumps(measured, indent=1) + "\n"
     if "--check" in sys.argv[1:]:
         if FILE.read_text(encoding="utf-8") != text:

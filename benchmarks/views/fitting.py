@@ -22,8 +22,8 @@ from labelspace.consensus.teach import teach
 from labelspace.consensus.views import WORDS, ZERO_SHOT
 from labelspace.labels import LabelSpace
 from labelspace.training.calibration import expected_calibration_error, temperature_for_accuracy
-from views.answered import answered, base_set
-from views.calibrate import lines, usable
+from views.answered import base_set
+from views.calibrate import all_runs, lines
 from views.experiments import joint_of
 from views.looks import View
 from views.sets import DESCRIBED, INTENTS, NAMED, Setting, described, named
@@ -163,7 +163,7 @@ def _probabilities(settings: Settings, encoder: str, name: str, seed: int) -> di
         if encoder.startswith(ZERO_SHOT)
         else described(name, settings.data, seed, settings.test_rows)
     )
-    runs = usable(answered())
+    runs = all_runs()
     others = lines(runs[runs["base"] != base_set(name)])
     view = View.of(settings, encoder, setting.space, seed)
     pool, config = setting.pool[: settings.documents], ConsensusConfig()
@@ -174,7 +174,7 @@ def _probabilities(settings: Settings, encoder: str, name: str, seed: int) -> di
 
     def likely(logits: NDArray[Any], consensus: bool) -> Range:
         told = signals(logits.argmax(axis=1), pool, setting.space, looked.vectors, seed=seed)
-        return ranges(told, len(setting.space), consensus=consensus, lines=others)[0]
+        return ranges(told, len(setting.space), len(pool), consensus=consensus, lines=others)[0]
 
     alone = likely(looked.logits, False)
     result["alone"] = _off(tested.logits, truth, temperature_for_accuracy(looked.logits, alone.expected))

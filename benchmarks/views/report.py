@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 from layout import NOT_YET, markdown, spread, table, titled
 from store import frame
 
 from views.answered import TOGETHER, answered
-from views.calibrate import coverage, usable
+from views.calibrate import all_runs, coverage
 from views.fitting_report import FITTING
 from views.sets import DESCRIBED
 
@@ -147,45 +148,55 @@ def pools() -> str:
 
 def estimates() -> str:
     """How often the ranges of an estimate held the truth, each set estimated from the others."""
-    runs = usable(answered())
+    runs = all_runs()
     if runs.empty:
         return NOT_YET
     found = coverage(runs)
+    found["few"] = pd.cut(found["pool_documents"], [0, 75, 700, np.inf], labels=["50", "100 to 400", "more"])
+    by = ["consensus", "few", "quantity"]
     # Each set counts once.
-    means = found.groupby(["consensus", "quantity", "base"])[["held", "error", "width"]].mean()
-    means = means.groupby(["consensus", "quantity"]).mean()
-    counts = found.groupby(["consensus", "quantity"])["base"].agg(["size", "nunique"])
+    means = found.groupby([*by, "base"], observed=True)[["held", "error", "width"]].mean().groupby(by, observed=True)
+    counts = found.groupby(by, observed=True)["base"].agg(["size", "nunique"])
     titles = {"accuracy": "accuracy", "macro_f1": "macro-F1"}
     rows = [
         [
             "a consensus" if consensus else "an encoder alone",
+            str(few),
             titles[quantity],
-            f"{counts.loc[(consensus, quantity), 'size']} on {counts.loc[(consensus, quantity), 'nunique']} sets",
+            "{} on {} sets".format(*counts.loc[(consensus, few, quantity)]),
             f"{own['held']:.0%}",
             f"{own['error']:.3f}",
             f"{own['width']:.2f}",
         ]
-        for (consensus, quantity), own in means.iterrows()
+        for (consensus, few, quantity), own in means.mean().iterrows()
     ]
-    return markdown(["model", "quantity", "runs", "held the truth", "mean error of the median", "mean width"], rows)
+    head = ["model", "documents", "quantity", "runs", "held the truth", "mean error of the median", "mean width"]
+    return markdown(head, rows)
 
 
 def label_trusts() -> str:
     """F1 of labels by the trust that they got."""
-    from labelspace.evaluate.quality import DOUBTFUL, TRUSTED
+    from labelspace.evaluate.quality import trust_of
 
-    runs = usable(answered())
+    runs = all_runs()
     if runs.empty:
         return NOT_YET
-    pairs = pd.DataFrame([pair for labels in runs["labels"] for pair in labels], columns=["agreement", "f1"])
-    named = pd.cut(
-        pairs["agreement"], [-1, DOUBTFUL, TRUSTED, 2], right=False, labels=["not to be trusted", "doubtful", "trusted"]
+    pairs = pd.DataFrame(
+        [
+            (trust_of(agreement, labels, documents, neighbours=True, consensus=consensus), f1)
+            for labels, documents, consensus, each in zip(
+                runs["label_count"], runs["pool_documents"], runs["consensus"], runs["labels"], strict=True
+            )
+            for agreement, f1 in each
+        ],
+        columns=["trust", "f1"],
     )
     rows = []
-    for name, own in pairs.groupby(named, observed=True)["f1"]:
+    for name in ("trusted", "doubtful", "not to be trusted", "too few documents"):
+        own = pairs.loc[pairs["trust"] == name, "f1"]
         tenth, half = own.quantile([0.1, 0.5]).tolist()
-        rows.append([str(name), f"{len(own):,}", f"{own.mean():.2f}", f"{half:.2f}", f"{tenth:.2f}"])
-    return markdown(["trust", "labels", "mean F1", "half have at least", "nine in ten have at least"], rows[::-1])
+        rows.append([name, f"{len(own):,}", f"{own.mean():.2f}", f"{half:.2f}", f"{tenth:.2f}"])
+    return markdown(["trust", "labels", "mean F1", "half have at least", "nine in ten have at least"], rows)
 
 
 def cost() -> str:

@@ -88,7 +88,13 @@ def check_number(
         and (below is None or value < below)  # pyright: ignore[reportOperatorIssue]
     )
     if not fits:
-        raise ConfigError(f"{name} must be {wanted}. Got {value!r} instead.")
+        raise ConfigError(f"{name} must be {wanted}. Got {_shown(value)} instead.")
+
+
+def _shown(value: object) -> str:
+    """Return a value on one line; of anything long, such as a table with texts, its type alone."""
+    shown = repr(value)
+    return shown if len(shown) <= 60 and "\n" not in shown else f"a {type(value).__name__}"
 
 
 def as_seed(seed: object) -> int:

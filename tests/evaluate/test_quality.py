@@ -11,7 +11,7 @@ from labelspace.classify import WordsClassifier
 from labelspace.consensus.signals import Signals, features, measured, ranges, signals, which
 from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate import estimate, evaluate
-from labelspace.evaluate.quality import estimate_of, label_trust
+from labelspace.evaluate.quality import estimate_of, label_trust, trust_of
 
 NAMES = ("sports", "money", "food")
 SPACE = LabelSpace.from_names(list(NAMES))
@@ -35,7 +35,7 @@ def answered(truth: np.ndarray, accuracy: float) -> np.ndarray:
 def middle(accuracy: float) -> float:
     texts, truth, vectors = documents()
     found = signals(answered(truth, accuracy), texts, SPACE, vectors, seed=0)
-    return ranges(found, 3, consensus=False)[0].expected
+    return ranges(found, 3, 3000, consensus=False)[0].expected
 
 
 def test_the_more_answers_are_right_the_higher_the_estimate():
@@ -44,12 +44,19 @@ def test_the_more_answers_are_right_the_higher_the_estimate():
     assert middle(1.0) > 0.9
 
 
+def test_an_agreement_of_fewer_documents_says_more():
+    found = Signals(0.4, 0.5, np.zeros(1, np.intp), None)
+    middles = [ranges(found, 3, documents, consensus=False)[0].expected for documents in (10_000, 3000, 400, 60)]
+    assert middles[0] == middles[1] < middles[2] < middles[3]
+
+
 @pytest.mark.parametrize("neighbours", [0.7, None])
 @pytest.mark.parametrize("consensus", [False, True])
-@pytest.mark.parametrize(("labelled", "right"), [(0, 0), (12, 4)])
-def test_ranges_are_the_quantiles_of_a_million_draws(neighbours, consensus, labelled, right):
+@pytest.mark.parametrize(("labelled", "right", "documents"), [(0, 0, 3000), (12, 4, 3000), (0, 0, 100)])
+def test_ranges_are_the_quantiles_of_a_million_draws(neighbours, consensus, labelled, right, documents):
     found = Signals(0.6, neighbours, np.zeros(1, np.intp), None)
-    line, at = measured()[which(neighbours is not None, consensus=consensus)], features(0.6, neighbours)
+    few = {3000: (0.0, 0.0), 100: (np.log(30), np.log(4))}[documents]
+    line, at = measured()[which(neighbours is not None, consensus=consensus)], features(0.6, neighbours, *few)
     draw = np.random.default_rng(0)
     error = line["accuracy"]["deviation"] * draw.normal(size=1_000_000)
     own = line["macro_f1"]["own_deviation"] * draw.normal(size=1_000_000)
@@ -60,9 +67,8 @@ def test_ranges_are_the_quantiles_of_a_million_draws(neighbours, consensus, labe
     error = np.log(beyond / (1 - beyond)) - at @ line["accuracy"]["weights"]
     macro_f1 = 0.25 + 0.75 * expit(at @ line["macro_f1"]["weights"] + line["macro_f1"]["slope"] * error + own)
     weight = accuracy**right * (1 - accuracy) ** (labelled - right)
-    for told, values in zip(
-        ranges(found, 4, consensus=consensus, labelled=labelled, right=right), (accuracy, macro_f1), strict=True
-    ):
+    both = ranges(found, 4, documents, consensus=consensus, labelled=labelled, right=right)
+    for told, values in zip(both, (accuracy, macro_f1), strict=True):
         order = np.argsort(values)
         summed = np.cumsum(weight[order]) / weight.sum()
         wanted = [values[order][np.searchsorted(summed, share)] for share in (0.1, 0.5, 0.9)]
@@ -71,9 +77,9 @@ def test_ranges_are_the_quantiles_of_a_million_draws(neighbours, consensus, labe
 
 def test_ten_labels_make_the_range_narrower_and_move_it_to_what_they_say():
     found = Signals(0.5, 0.6, np.zeros(1, np.intp), None)
-    none, _ = ranges(found, 3, consensus=False)
-    good, _ = ranges(found, 3, consensus=False, labelled=10, right=10)
-    bad, _ = ranges(found, 3, consensus=False, labelled=10, right=3)
+    none, _ = ranges(found, 3, 3000, consensus=False)
+    good, _ = ranges(found, 3, 3000, consensus=False, labelled=10, right=10)
+    bad, _ = ranges(found, 3, 3000, consensus=False, labelled=10, right=3)
     assert bad.expected < none.expected < good.expected
     assert good.high - good.low < none.high - none.low
 
@@ -91,6 +97,13 @@ def test_a_label_whose_answers_follow_nothing_is_not_trusted():
     assert told["sports"].why == ""
 
 
+def test_a_low_agreement_of_few_documents_is_not_held_against_a_label():
+    told = [trust_of(0.4, 3, documents, neighbours=True, consensus=False) for documents in (3000, 150, 12)]
+    assert told == ["not to be trusted", "doubtful", "doubtful"]
+    assert trust_of(0.05, 30, 60, neighbours=True, consensus=False) == "too few documents"
+    assert trust_of(0.8, 30, 60, neighbours=True, consensus=False) == "trusted"
+
+
 def test_a_label_without_documents_is_reported():
     texts, truth, vectors = documents()
     answers = np.where(truth == 2, 1, truth)
@@ -101,9 +114,9 @@ def test_a_label_without_documents_is_reported():
 
 def test_many_labels_overrule_the_signals():
     low = Signals(0.05, 0.05, np.zeros(1, np.intp), None)
-    assert ranges(low, 2, consensus=False, labelled=500, right=450)[0].low > 0.85
+    assert ranges(low, 2, 3000, consensus=False, labelled=500, right=450)[0].low > 0.85
     high = Signals(0.95, 0.95, np.zeros(1, np.intp), None)
-    assert ranges(high, 2, consensus=False, labelled=30, right=3)[0].high < 0.5
+    assert ranges(high, 2, 3000, consensus=False, labelled=30, right=3)[0].high < 0.5
 
 
 def test_macro_f1_goes_by_enough_labels_too(encoder):
@@ -144,7 +157,7 @@ def test_labelled_documents_of_a_single_label_are_told():
 def test_a_macro_f1_far_from_what_the_signals_say_overrules_them(found):
     low = Signals(0.0, 0.0, np.zeros(1, np.intp), None)
     right = round(10_000 * found[0])
-    macro_f1 = ranges(low, 3, consensus=False, labelled=10_000, right=right, measured_f1=found)[1]
+    macro_f1 = ranges(low, 3, 3000, consensus=False, labelled=10_000, right=right, measured_f1=found)[1]
     assert macro_f1.expected == pytest.approx(found[0], abs=0.02)
 
 

@@ -220,7 +220,7 @@ def _rows_of(target: str | Path, table: DocumentTable, schema: pa.Schema) -> int
         what = f"only one of the two has the column {odd[0]!r}" if odd else f"it has {rows:,} rows, the input {due:,}"
         raise InputError(
             f"{located(target)}: finished by a run with other input or options ({what}); choose another name, or "
-            "replace it with --overwrite."
+            "replace it with overwrite=True (--overwrite)."
         )
     return rows
 

@@ -8,12 +8,14 @@ Two signals need no label. Both are agreements beyond chance:
 Answers that follow neither words nor neighbours are mostly wrong (agreement as a measure of accuracy: Platanios, Blum
 and Mitchell, 2014, "Estimating accuracy from unlabeled data"). How much they say was measured on sets with labels
 (`signals.json`, made by benchmarks/views/calibrate.py): on the scale of log-odds, accuracy beyond chance is linear in
-them, with a normal error. Labelled documents, if there are some, are counted as draws of that accuracy, and Bayes'
+them, with a normal error. Words learn less from few documents, and few have near ones, so how few there are, in all and
+for each label, counts too. Labelled documents, if there are some, are counted as draws of that accuracy, and Bayes'
 rule gives a narrower range.
 """
 
 import functools
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -31,6 +33,12 @@ from labelspace.geometry.neighbours import Graph
 from labelspace.labels import LabelSpace
 
 NEIGHBOURS = 15
+MANY = 3000
+"""Number of documents from which on more do not change what an agreement says."""
+
+MANY_PER_LABEL = 100
+"""The same for each label, on average."""
+
 STATED = 0.8
 """Probability that a range states."""
 
@@ -103,6 +111,7 @@ def signals_of_graph(
 def ranges(
     found: Signals,
     labels: int,
+    documents: int,
     *,
     consensus: bool,
     labelled: int = 0,
@@ -116,6 +125,7 @@ def ranges(
     Args:
         found: the signals.
         labels: number of labels.
+        documents: number of documents that the signals are of.
         consensus: whether the model learnt from unlabelled documents, whose words and neighbours it then follows.
         labelled: number of labelled documents, drawn at random.
         right: how many of them the model answers rightly.
@@ -124,7 +134,7 @@ def ranges(
         lines: what the signals say; None: as measured.
     """
     line = (measured() if lines is None else lines)[which(found.neighbours is not None, consensus=consensus)]
-    at = features(found.words, found.neighbours)
+    at = features(found.words, found.neighbours, *fewness(documents, labels))
     one, other = line["accuracy"], line["macro_f1"]
     # Accuracies in equal steps of their log-odds beyond chance; and, as signals can mislead, a few of any size.
     steps = np.linspace(-4, 4, 801)
@@ -147,15 +157,40 @@ def ranges(
     return _range(values, mass), _range(np.minimum(f1, most_f1), f1_mass)
 
 
-def features(words: float, neighbours: float | None) -> Values:
-    """Return what the estimate is linear in: 1 and the log-odds of the signals.
+def features(words: float, neighbours: float | None, few: float, few_per_label: float) -> Values:
+    """Return what the estimate is linear in: 1, the log-odds of the signals, and `fewness`.
 
     Example:
-        >>> features(0.5, None).tolist()
-        [1.0, 0.0]
+        >>> features(0.5, None, 0.0, 0.5).tolist()
+        [1.0, 0.0, 0.0, 0.5]
     """
     given = [words] if neighbours is None else [words, neighbours]
-    return np.array([1.0, *logit(np.clip(given, 0.02, 0.98)).tolist()])
+    return np.array([1.0, *logit(np.clip(given, 0.02, 0.98)).tolist(), few, few_per_label])
+
+
+def fewness(documents: int, labels: int) -> tuple[float, float]:
+    """Return how few documents there are, in all and for each label: logarithms, 0 if there are many.
+
+    Example:
+        >>> fewness(3000, 10), fewness(300, 3)
+        ((0.0, 0.0), (2.302585092994046, 0.0))
+    """
+    return max(0.0, math.log(MANY / documents)), max(0.0, math.log(MANY_PER_LABEL * labels / documents))
+
+
+def of_many(agreement: float, labels: int, documents: int, *, neighbours: bool, consensus: bool) -> float:
+    """Return what an agreement of few documents would be likely to be if there were many.
+
+    Args:
+        agreement: beyond chance, 0 to 1.
+        labels: number of labels.
+        documents: number of documents.
+        neighbours: whether it is one of near documents as well as of words.
+        consensus: as for `ranges`.
+    """
+    weights = np.array(measured()[which(neighbours, consensus=consensus)]["accuracy"]["weights"])
+    rise = float(weights[-2:] @ np.array(fewness(documents, labels)) / weights[1:-2].sum())
+    return float(expit(logit(np.clip(agreement, 0.02, 0.98)) + rise)) if rise else agreement
 
 
 def beyond(log_odds: Values, labels: int) -> Values:

@@ -67,7 +67,8 @@ def sureness(
     answers = logits.argmax(axis=1)
     if len(texts) < FEWEST or len(np.unique(answers)) == 1:
         return None
-    accuracy, _ = ranges(signals_of_graph(answers, texts, space, graph, seed=seed), len(space), consensus=consensus)
+    found = signals_of_graph(answers, texts, space, graph, seed=seed)
+    accuracy, _ = ranges(found, len(space), len(texts), consensus=consensus)
     return _as_sure_as(logits, accuracy)
 
 

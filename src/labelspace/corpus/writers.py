@@ -225,11 +225,14 @@ class ResumableWriter:
             if not (self._resume or self._overwrite):
                 raise InputError(
                     f"{self.path}: an earlier run was not finished ({self.parts.name}/); "
-                    "continue with --resume, or start again with --overwrite."
+                    "continue with resume=True (--resume), or start again with overwrite=True (--overwrite)."
                 )
         elif exists:
             if not (self._resume or self._overwrite):
-                raise InputError(f"{self.path}: exists already; choose another name, or replace it with --overwrite.")
+                raise InputError(
+                    f"{self.path}: exists already; choose another name, or replace it with overwrite=True "
+                    "(--overwrite)."
+                )
             self.already_done = self._resume
 
     def _begin(self) -> None:

@@ -277,6 +277,8 @@ def _download(name: str, spec: EncoderSpec | None, revision: str | None) -> Path
 
 def _not_found(name: str, spec: EncoderSpec | None, hub: str) -> str:
     """Compose the one-line error: the name, the places searched, and how to get the encoder."""
+    if (Path(name) / "labelspace.json").is_file():
+        return f"{name!r} is a model without an encoder of its own, such as a consensus; open it with labelspace.load."
     from huggingface_hub import constants
 
     package = "none is known for it" if spec is None or spec.package is None else f"{spec.package}, not installed"

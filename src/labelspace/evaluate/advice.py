@@ -250,7 +250,7 @@ def advice_on(found: Descriptions) -> Advice:
         documents=len(texts),
         words=signals.words,
         neighbours=signals.neighbours,
-        macro_f1=_expected(signals, len(space)),
+        macro_f1=_expected(signals, len(space), len(texts)),
         descriptions=described,
         pairs=_pairs(found, cures),
         notes=tuple(notes),
@@ -292,19 +292,19 @@ def _foreign(found: Descriptions) -> str:
     )
 
 
-def _expected(found: Signals, labels: int) -> Range:
-    return ranges(found, labels, consensus=False)[1]
+def _expected(found: Signals, labels: int, documents: int) -> Range:
+    return ranges(found, labels, documents, consensus=False)[1]
 
 
 def _descriptions(found: Descriptions, cures: Cures) -> tuple[DescriptionAdvice, ...]:
     """Return every description, the worst first: those whose words are learnt anew, then the others."""
     labels = len(found.space)
     order = sorted(found.each(), key=lambda one: -(one.words + one.neighbours))
-    now = _expected(found.signals, labels).expected
+    now = _expected(found.signals, labels, len(found.texts)).expected
     judged = []
     for one in order[:JUDGED]:
         signals = found.signals_of(one.answers)
-        change = _expected(signals, labels).expected - now
+        change = _expected(signals, labels, len(found.texts)).expected - now
         judged.append(_advice(found, cures, one, words=signals.words - found.signals.words, macro_f1=change))
     judged.sort(key=lambda one: -(one.macro_f1 or 0.0))
     return (*judged, *(_advice(found, cures, one, words=one.words, macro_f1=None) for one in order[JUDGED:]))

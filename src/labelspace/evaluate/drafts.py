@@ -262,7 +262,7 @@ class DraftJudge:
         if len(np.unique(answers)) > 1:
             texts = [self._texts[row] for row in rows.tolist()]
             found = signals(answers, texts, self.space, vectors, seed=self.seed)
-        return Figure(*ranges(found, len(self.space), consensus=False), len(drafts))
+        return Figure(*ranges(found, len(self.space), len(rows), consensus=False), len(drafts))
 
     def _scores(self, drafts: Sequence[Draft], documents: Matrix) -> Matrix:
         """Return the cosines of documents with the labels and drafts, less what a label is not, [text label]."""

@@ -17,7 +17,7 @@ from labelspace.classify.by_joint import Seen, see
 from labelspace.classify.fitted import answerer
 from labelspace.classify.joint import JointClassifier
 from labelspace.config import ConsensusConfig
-from labelspace.consensus.signals import Columns, Range, Signals, Values, ranges, signals
+from labelspace.consensus.signals import Columns, Range, Signals, Values, of_many, ranges, signals
 from labelspace.corpus import Kind, as_targets
 from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate.text_table import text_table
@@ -36,6 +36,12 @@ SHOWN = 10
 
 TRUSTED, DOUBTFUL = 0.75, 0.5
 """Lowest agreement of a label that is trusted, and of one that is doubtful."""
+
+FEW = 100
+"""Number of documents below which a range holds the truth less often than it states, see docs/estimate.md."""
+
+FEW_PER_LABEL = 5
+"""Documents per label below which a low agreement tells nothing."""
 
 ENOUGH = 100
 """Number of labelled documents from which on they measure by themselves."""
@@ -62,7 +68,7 @@ class LabelTrust:
     """How far words, and neighbours, agree with this label beyond chance, 0 to 1."""
 
     trust: str
-    """`"trusted"`, `"doubtful"`, `"not to be trusted"`, or `"none found"`."""
+    """`"trusted"`, `"doubtful"`, `"not to be trusted"`, `"too few documents"`, or `"none found"`."""
 
     why: str
     """What lowers it; empty if nothing does."""
@@ -114,7 +120,7 @@ class Estimate:
         notes = [f"{one.name}: {one.why}" for one in self.labels if one.why] + list(self.notes)
         lines = [
             f"accuracy {self.accuracy}, macro-F1 {self.macro_f1}; from {self.documents:,} documents{known}",
-            "each range holds the truth in about 8 of 10 cases",
+            f"each range holds the truth in about {8 if self.documents >= FEW else 7} of 10 cases",
             f"agreement beyond chance: with words {self.words:.2f}{near}",
             "",
             text_table(rows, left=(0, 3), rules=(1,)),
@@ -262,12 +268,14 @@ def estimate_of(
     accuracy, macro_f1 = ranges(
         found,
         len(space),
+        len(answers),
         most_f1=1 - len(missed) / len(space),
         consensus=consensus,
         labelled=labelled,
         right=right,
         measured_f1=_macro_f1(answers[known], targets[known], len(space)) if enough else None,
     )
+    trusts = label_trust(answers, found, space.names, consensus=consensus)
     return Estimate(
         documents=len(answers),
         labelled=labelled,
@@ -275,8 +283,8 @@ def estimate_of(
         macro_f1=macro_f1,
         words=found.words,
         neighbours=found.neighbours,
-        labels=label_trust(answers, found, space.names),
-        notes=_notes(answers, found, space.names, targets[known]),
+        labels=trusts,
+        notes=_notes(answers, found, trusts, space.names, targets[known]),
     )
 
 
@@ -294,23 +302,46 @@ def _macro_f1(answers: Columns, targets: Columns, labels: int) -> tuple[float, f
     return float(f1[0]), max(float(f1[1:].std()), 1 / len(targets))
 
 
-def label_trust(answers: Columns, found: Signals, names: Sequence[str]) -> tuple[LabelTrust, ...]:
+def label_trust(
+    answers: Columns, found: Signals, names: Sequence[str], *, consensus: bool = False
+) -> tuple[LabelTrust, ...]:
     """Return the trust in each label, the label with most documents first."""
     counts = np.bincount(answers, minlength=len(names))
     confused = _confused(answers, found, len(names))
     trusts = []
     for column in np.argsort(-counts, kind="stable").tolist():
-        agreement = label_agreement(answers, found, column)
-        trust, why = "trusted", ""
+        agreement, why = label_agreement(answers, found, column), ""
+        by_near = found.near is not None
+        trust = trust_of(agreement, len(names), len(answers), neighbours=by_near, consensus=consensus)
         if counts[column] == 0:
             trust, why = "none found", "no document has this label; it may not occur, or its descriptions miss it"
-        elif agreement < TRUSTED:
-            trust = "doubtful" if agreement >= DOUBTFUL else "not to be trusted"
+        elif trust != "trusted":
             other = int(confused[column].argmax())
             if confused[column, other] >= 0.25 and len(names) > 2:
                 why = f"hard to tell from {names[other]}"
         trusts.append(LabelTrust(str(names[column]), int(counts[column]), agreement, trust, why))
     return tuple(trusts)
+
+
+def trust_of(agreement: float, labels: int, documents: int, *, neighbours: bool, consensus: bool) -> str:
+    """Return the trust in a label: distrusted is what would agree too little with many documents as well.
+
+    Args:
+        agreement: its agreement.
+        labels: number of labels.
+        documents: number of documents, of all labels.
+        neighbours: whether near documents count.
+        consensus: whether the model is a consensus.
+
+    Example:
+        >>> [trust_of(0.3, 2, documents, neighbours=True, consensus=False) for documents in (3000, 100, 8)]
+        ['not to be trusted', 'doubtful', 'doubtful']
+    """
+    if agreement >= TRUSTED:
+        return "trusted"
+    if of_many(agreement, labels, documents, neighbours=neighbours, consensus=consensus) >= DOUBTFUL:
+        return "doubtful"
+    return "not to be trusted" if documents >= FEW_PER_LABEL * labels else "too few documents"
 
 
 def label_agreement(answers: Columns, found: Signals, column: int) -> float:
@@ -337,11 +368,14 @@ def _confused(answers: Columns, found: Signals, labels: int) -> Values:
     return counts / np.maximum(np.bincount(answers, minlength=labels), 1)[:, None]
 
 
-def _notes(answers: Columns, found: Signals, names: Sequence[str], known: Columns) -> tuple[str, ...]:
+def _notes(
+    answers: Columns, found: Signals, trusts: Sequence[LabelTrust], names: Sequence[str], known: Columns
+) -> tuple[str, ...]:
     labels, labelled, notes = len(names), len(known), []
     shares = np.bincount(answers, minlength=labels) / len(answers)
     most = int(shares.argmax())
-    if shares[most] > max(1.5 / labels, 0.4) and label_agreement(answers, found, most) < TRUSTED:
+    # The label with most documents is the first.
+    if shares[most] > max(1.5 / labels, 0.4) and trusts[0].agreement < TRUSTED:
         notes.append(f"{names[most]} has {shares[most]:.0%} of the documents, and may attract those of other labels")
     if found.words < ConsensusConfig.min_agreement:
         notes.append("the answers have little to do with the words of the documents; most may be wrong")

@@ -1,8 +1,9 @@
 """A scikit-learn scorer for classifiers that abstain, and for rows without a label.
 
 scikit-learn's own scorers fail when they sort None among label names, and treat a missing label as a label. This scorer
-counts an abstention as wrong and leaves out rows without a label. As everywhere in `evaluate`, macro and weighted
-figures are over the labels that occur in y, so an abstention lowers recall but not precision.
+counts an abstention as wrong, except on texts that are said to fit no label, and leaves out rows without a label. As
+everywhere in `evaluate`, macro and weighted figures are over the labels that occur in y, so an abstention lowers recall
+but not precision.
 """
 
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import numpy as np
 from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
 from labelspace.checks import check_choice
-from labelspace.classify.scored_rows import scored_rows
+from labelspace.classify.scored_rows import ScoredRows, scored_rows
 from labelspace.errors import ConfigError
 
 OF_LABELS = ("precision", "recall", "f1")
@@ -21,7 +22,9 @@ METRICS = ("accuracy", "balanced_accuracy", *(f"{one}_{mean}" for one in OF_LABE
 """Metric names, as in scikit-learn."""
 
 
-def abstaining_scorer(metric: str | Callable[..., float] = "accuracy") -> Callable[..., float]:
+def abstaining_scorer(
+    metric: str | Callable[..., float] = "accuracy", *, none: str | None = None
+) -> Callable[..., float]:
     """Make a scorer for `GridSearchCV`, `cross_val_score` and similar tools.
 
     Without `scoring` these tools use the estimator's `score`, which equals this scorer with `"accuracy"`.
@@ -30,19 +33,23 @@ def abstaining_scorer(metric: str | Callable[..., float] = "accuracy") -> Callab
         metric: `"accuracy"`, `"balanced_accuracy"`, or `"precision"`, `"recall"` or `"f1"` with `"_macro"` or
             `"_weighted"`; or a function of true names and answers, higher is better, where the answer "" is an
             abstention.
+        none: what y holds for a text that fits no label, such as `"none"`. An abstention is right there, and "none of
+            these" is one of the classes of the figures. None: y has no such texts.
 
     Returns:
         A function of estimator, documents, label names (missing: None, NaN, -1 or "") and, optionally,
         `sample_weight`.
 
     Raises:
-        ConfigError: an unknown metric.
+        ConfigError: an unknown metric, or `none` is no name. When it scores: `none` is a label.
 
     Example:
         >>> from labelspace import ZeroShotClassifier
         >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert", threshold=1.0).fit()
         >>> clf.predict(["the match"]).tolist(), abstaining_scorer("f1_macro")(clf, ["the match"], ["sports"])
         ([None], 0.0)
+        >>> abstaining_scorer(none="none")(clf, ["the match", "the soup"], ["sports", "none"])
+        0.5
 
     See also:
         evaluate: the same metrics and more, for a fitted classifier.
@@ -54,7 +61,9 @@ def abstaining_scorer(metric: str | Callable[..., float] = "accuracy") -> Callab
             f"metric must be a name or a function of names. Got {type(metric).__name__} instead; take one of "
             f"{', '.join(METRICS)}."
         )
-    return _AbstainingScorer(metric)
+    if none is not None and not (isinstance(none, str) and none.strip()):
+        raise ConfigError(f"none must be what y holds for a text that fits no label. Got {none!r} instead.")
+    return _AbstainingScorer(metric, none)
 
 
 # A class rather than a closure, because scikit-learn prints the scorer and pickles it for other processes.
@@ -62,12 +71,13 @@ def abstaining_scorer(metric: str | Callable[..., float] = "accuracy") -> Callab
 @dataclass(frozen=True)
 class _AbstainingScorer:
     metric: str | Callable[..., float]
+    none: str | None
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         predicted = estimator.predict(X)
         if np.ndim(predicted) == 2:
             raise ConfigError("this scorer is for one label a text; with several labels use scikit-learn's own.")
-        truth, answers, weights = scored_rows(predicted, y, estimator.classes_, sample_weight)
+        truth, answers, weights = self._rows(predicted, y, estimator.classes_, sample_weight)
         more: dict[str, Any] = {} if weights is None else {"sample_weight": weights}
         if not isinstance(self.metric, str):
             return float(self.metric(truth, answers, **more))
@@ -78,3 +88,12 @@ class _AbstainingScorer:
         more |= {"labels": sorted(set(truth)), "zero_division": 0}
         found: Any = precision_recall_fscore_support(truth, answers, average=mean, **more)
         return float(found[OF_LABELS.index(name)])
+
+    def _rows(self, predicted: Any, y: Any, classes: Any, sample_weight: Any) -> ScoredRows:
+        if self.none is None:
+            return scored_rows(predicted, y, classes, sample_weight)
+        if self.none in classes:
+            raise ConfigError(f"none is {self.none!r}, which is a label; give what y holds for texts that fit none.")
+        found = scored_rows(predicted, y, [*classes, self.none], sample_weight)
+        # As of abstentions, whose name is "".
+        return found._replace(truth=["" if name == self.none else name for name in found.truth])

@@ -1,8 +1,11 @@
 """Lint: problems of a label space that will likely cost accuracy, found before training, each with its cure."""
 
+import os
 from collections.abc import Iterator
+from typing import Any
 
 from labelspace.checks import check_number
+from labelspace.errors import ConfigError
 from labelspace.labels import lint_meaning, lint_words
 from labelspace.labels.finding import SEVERITIES, Finding, TextMeasures
 from labelspace.labels.label import quoted
@@ -13,7 +16,7 @@ __all__ = ["Finding", "TextMeasures", "lint"]
 
 
 def lint(
-    space: LabelSpace,
+    labels: Any,
     encoder: TextMeasures | None = None,
     *,
     few: int = 3,
@@ -32,10 +35,10 @@ def lint(
     `nearer-to-other-label`, `overlapping-labels` and `text-too-long` (warnings), and near-duplicates by meaning.
 
     Args:
-        space: the label space.
-        encoder: anything that measures texts, see `TextMeasures`; None skips the checks that need it. They compare
-            every two descriptions, in blocks, so time grows with the square of their number and memory does not. With
-            more than 1,000 labels, each is said to overlap with one other at most.
+        labels: a LabelSpace, or what one is made of: a mapping, a list of names, or the path of a label file.
+        encoder: anything that measures texts, such as an `Encoder`, see `TextMeasures`; None skips the checks that need
+            it. They compare every two descriptions, in blocks, so time grows with the square of their number and memory
+            does not. With more than 1,000 labels, each is said to overlap with one other at most.
         few: report a label that has descriptions, but fewer than this. One or two describe documents, not a label.
         short: report a description with fewer words than this; a short sentence has about four.
         uneven: report when the largest count of descriptions is at least this many times the smallest. Each
@@ -55,7 +58,8 @@ def lint(
         The findings: errors, then warnings, then infos, each in the order of the labels.
 
     Raises:
-        ConfigError: a threshold is out of its range.
+        ConfigError: a threshold is out of its range, or `encoder` measures no texts.
+        LabelFileError: `labels` cannot be used.
 
     Example:
         >>> space = LabelSpace.from_dict({"sports": ["Results of a match.", "results of a match."], "world": []})
@@ -72,6 +76,12 @@ def lint(
     check_number("near_duplicate", near_duplicate, above=0, most=1)
     check_number("margin", margin, least=0)
     check_number("overlap", overlap, above=0)
+    if encoder is not None and not hasattr(encoder, "count_tokens"):
+        raise ConfigError(f"encoder must be an Encoder. Got {encoder!r}; pass labelspace.Encoder(name).")
+    space = labels
+    if not isinstance(space, LabelSpace):
+        of_file = isinstance(labels, str | os.PathLike)
+        space = LabelSpace.from_file(labels) if of_file else LabelSpace.from_dict(labels)
     findings = [
         *lint_words.duplicate_verbalizers(space),
         *lint_words.duplicate_descriptions(space),

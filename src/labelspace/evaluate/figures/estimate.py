@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.figures.rows import EDGE, INK, MOST_ROWS, PALE, name_rows, names_inches, rows_inches
-from labelspace.evaluate.quality import DOUBTFUL, TRUSTED, Estimate, LabelTrust
+from labelspace.evaluate.quality import TRUSTED, Estimate, LabelTrust
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,11 +16,13 @@ LOOKS: dict[str, dict[str, Any]] = {
     "trusted": {"facecolor": "#1f3b8f", "edgecolor": "#1f3b8f", "hatch": ""},
     "doubtful": {"facecolor": "#e8a200", "edgecolor": "#7a4a1c", "hatch": "////"},
     "not to be trusted": {"facecolor": "#f7ded9", "edgecolor": "#b3261e", "hatch": "xxxx"},
+    "too few documents": {"facecolor": "#ffffff", "edgecolor": "#5f6368", "hatch": "...."},
 }
 MEANING = {
     "trusted": f"trusted ({TRUSTED:.2f} or more)",
-    "doubtful": f"doubtful ({DOUBTFUL:.2f} or more)",
+    "doubtful": "doubtful",
     "not to be trusted": "not to be trusted",
+    "too few documents": "too few documents",
 }
 
 
@@ -88,8 +90,7 @@ def _draw_labels(axes: "Axes", labels: Sequence[LabelTrust]) -> None:
             axes.text(0.01, row, label.trust, va="center", fontsize=8, color=PALE)
     name_rows(axes, [one.name for one in labels], [f"{one.documents:,}" for one in labels], heading="documents")
     axes.set_xlim(0, 1)
-    for least in (DOUBTFUL, TRUSTED):
-        axes.axvline(least, color=INK, linewidth=0.7, linestyle=(0, (4, 3)))
+    axes.axvline(TRUSTED, color=INK, linewidth=0.7, linestyle=(0, (4, 3)))
     axes.set_xlabel("agreement of words, and near documents, with the label's answers")
 
 
