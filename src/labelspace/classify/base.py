@@ -339,7 +339,7 @@ class Classifier(Fitted, Answering):
         return LabelChange(retrain=False, reason="the remaining labels were told apart from each other already.")
 
     def save(self, folder: str | Path) -> Path:
-        """Save the model as a folder that `labelspace.load` and `SentenceTransformer` open.
+        """Save the model as a folder that `labelspace.load` opens, and `SentenceTransformer` if it has one encoder.
 
         An existing folder stays until the new one is complete. Scores after `load` are bit-identical on this machine.
 

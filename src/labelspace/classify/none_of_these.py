@@ -22,6 +22,9 @@ from labelspace.errors import InputError
 from labelspace.labels import LabelSpace
 from labelspace.training.abstention import coverage_limit, least_answers
 
+HARDLY = 0.005
+"""Share of documents without a label below which a limit does nothing."""
+
 HIDDEN = 0.5
 """Share of documents that are below the limit once their label is hidden."""
 
@@ -166,8 +169,10 @@ def chosen(
     cannot_tell = "the documents do not fall into two parts, so they do not tell whether any fits no label"
     if way == "mixture":
         raise InputError(f"{cannot_tell}; use left-out, or state a coverage.")
-    note = cannot_tell if way == "auto" else ""
-    return replace(_limit(float(np.quantile(hidden, HIDDEN)), "left-out", own, standard, space, refused), note=note)
+    limit = _limit(float(np.quantile(hidden, HIDDEN)), "left-out", own, standard, space, refused)
+    hardly = "hardly any document is below it, so if some fit no label, state a coverage"
+    notes = [cannot_tell] * (way == "auto") + [hardly] * (limit.share < HARDLY)
+    return replace(limit, note="; ".join(notes))
 
 
 def fingerprint(space: LabelSpace) -> str:
