@@ -56,9 +56,13 @@ def by_hand(rows: list[tuple[int, int, float]]) -> dict[str, float | None]:
             confidence = sum(sure for _, _, sure in inside) / len(inside)
             accuracy = sum(own == answer for own, answer, _ in inside) / len(inside)
             error += len(inside) / len(covered) * abs(confidence - accuracy)
+    agreed = sum(own == answer for own, answer, _ in known) / len(known)
+    pairs = [own == answer for own, _, _ in known for _, answer, _ in known]
+    chance = sum(pairs) / len(pairs)
     return {
         "macro_f1": f1,
-        "accuracy": sum(own == answer for own, answer, _ in known) / len(known),
+        "accuracy": agreed,
+        "kappa": 1.0 if chance == 1 else (agreed - chance) / (1 - chance),
         "macro_precision": precision,
         "macro_recall": recall,
         "macro_f1_predicted": f1_predicted,

@@ -12,6 +12,7 @@ Definitions:
                   but no label's precision. `coverage` is the share of documents answered, `accuracy_on_covered` the
                   accuracy on them.
     missing y     Documents without a label are left out and counted.
+    kappa         Cohen, 1960, "A coefficient of agreement for nominal scales".
     calibration   Expected calibration error: 15 bins of equal width over the winner's probability, for answered
                   documents (Guo et al., 2017, https://arxiv.org/abs/1706.04599, eq. 3).
 """
@@ -47,6 +48,9 @@ class Metrics:
 
     accuracy: float
     """Share of documents with the right label; an abstention counts as wrong."""
+
+    kappa: float
+    """Cohen's kappa: agreement with y beyond chance, as of two coders; an abstention is a code of its own."""
 
     macro_precision: float
     """Mean precision over the labels that occur in y; 0 for a label never predicted."""
@@ -188,6 +192,7 @@ class Tally:
         return Metrics(
             macro_f1=float(over_own[2]),
             accuracy=float(accuracy_score(own, answer, sample_weight=weight)),
+            kappa=self._kappa(),
             macro_precision=float(over_own[0]),
             macro_recall=float(over_own[1]),
             macro_f1_predicted=float(over_predicted[2]),
@@ -227,6 +232,11 @@ class Tally:
         """Return one sample per nonzero cell, weighted by its count: the same sums as one sample per document."""
         cells = self._counts.tocoo()
         return cells.row, cells.col, cells.data.astype(np.int64)
+
+    def _kappa(self) -> float:
+        shares = self._counts / self._counts.sum()
+        agreed, chance = shares.diagonal().sum(), shares.sum(axis=1) @ shares.sum(axis=0)[:-1]
+        return 1.0 if chance >= 1 else float((agreed - chance) / (1 - chance))
 
     def _calibration_error(self) -> float | None:
         return error_of_bins(self._bins) if self._with_confidence and self._bins.any() else None

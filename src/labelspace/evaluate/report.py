@@ -157,10 +157,10 @@ def _headline(found: Evaluation) -> str:
 
 
 def _summary(found: Evaluation) -> str:
-    rows = [["", "macro-F1", "accuracy", "precision", "recall", "coverage", "on covered", "ECE"]]
+    rows = [["", "macro-F1", "accuracy", "kappa", "precision", "recall", "coverage", "on covered", "ECE"]]
     rows.append([found.model, *_numbers(found.metrics)])
     for name, metrics, _ in found.baselines:
-        rows.append([name, *(_numbers(metrics) if metrics else ["-"] * 7)])
+        rows.append([name, *(_numbers(metrics) if metrics else ["-"] * 8)])
     # A reason shared by both baselines is printed once.
     notes = dict.fromkeys(note for _, _, note in found.baselines if note)
     return "\n".join([text_table(rows), *(f"note: {note}" for note in notes)])
@@ -170,6 +170,7 @@ def _numbers(metrics: Metrics) -> list[str]:
     values = (
         metrics.macro_f1,
         metrics.accuracy,
+        metrics.kappa,
         metrics.macro_precision,
         metrics.macro_recall,
         metrics.coverage,
