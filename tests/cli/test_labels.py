@@ -39,6 +39,17 @@ def test_a_name_of_init_keeps_a_mark_that_is_no_comma_of_the_list(run, tmp_path)
     assert LabelSpace.from_file(tmp_path / "b.yaml").names == ("食品,饮料", "服装", '6" 屏幕')
 
 
+def test_init_takes_over_the_labels_of_a_spreadsheet(run, refused, tmp_path):
+    (tmp_path / "old.csv").write_text("\ufefflabel;description;;\nsports;Teams play.;;\nno;;;\n;;;\n", encoding="utf-8")
+    command = ("init", tmp_path / "new.yaml", "--from", tmp_path / "old.csv", "--template", "On {label}.")
+    assert "with 2 labels" in run(*command).stdout
+    written = LabelSpace.from_file(tmp_path / "new.yaml")
+    assert (written.names, written["sports"].descriptions) == (("sports", "no"), ("Teams play.",))
+    assert written.verbalizers == ("On sports.", "On no.")
+    assert "--overwrite" in refused(run(*command))
+    assert "leave one out" in refused(run(*command, "--overwrite", "--names", "a,b"))
+
+
 def test_init_keeps_an_existing_file_without_overwrite(run, refused, label_file):
     before = label_file.read_text()
     assert "--overwrite" in refused(run("init", label_file, "--names", "a,b"))

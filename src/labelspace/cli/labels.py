@@ -53,6 +53,12 @@ def init_command(
         list[str] | None,
         typer.Option(help="Label names, comma-separated; repeatable. A name with a comma needs quotes."),
     ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", metavar="FILE", help="Another label file, such as the CSV of a spreadsheet, to take over."
+        ),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the label space.")] = None,
     template: Annotated[str | None, typer.Option(help="Sentence for each label, containing {label}.")] = None,
     descriptions_per_label: Annotated[int, typer.Option(help="Empty lines for descriptions per label.")] = 5,
@@ -64,6 +70,13 @@ def init_command(
     if not overwrite and file.exists():
         raise ConfigError(f"{file} exists already; name another, or replace it with --overwrite.")
     found = [name for part in names or [] for name in _names(part)]
+    if labels is not None:
+        if found:
+            raise ConfigError("--names and --from both give the labels; leave one out.")
+        space = LabelSpace.from_file(labels, name=name, template=template)
+        space.to_file(file)
+        print(f"wrote {file} with {len(space)} labels")
+        return
     if not found:
         if not _on_a_terminal():
             raise ConfigError('no labels; give them as --names "sports,politics", or run this on a terminal.')

@@ -59,7 +59,7 @@ class LabelFile:
         if path.suffix.lower() not in (".yaml", ".yml"):
             raise LabelFileError(
                 f"{path}: the studio edits YAML label files in place. Got {path.suffix or 'no extension'!r}; write it "
-                "as YAML first, with LabelSpace.from_file(OLD).to_file(NEW), or give the name of a new .yaml file."
+                "as YAML first, with labelspace init NEW --from OLD, or give the name of a new .yaml file."
             )
         self.path = path.absolute()
         self.on_disk = read_text(path) if path.exists() else None
