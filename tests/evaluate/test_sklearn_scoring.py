@@ -141,3 +141,26 @@ def test_an_unknown_metric_is_refused(wrong: Any, said: str):
 def test_no_label_at_all_is_refused():
     with pytest.raises(InputError, match="y names no label"):
         abstaining_scorer()(Fixed("money"), TEXTS[:1], [None])
+
+
+def test_none_is_right_where_y_says_that_no_label_fits():
+    clf, truth = Fixed("sports", None, None, "world"), ["sports", None, "money", ""]
+    score = abstaining_scorer("accuracy", none=True)
+    assert score(clf, TEXTS[:4], truth) == 0.5
+    assert abstaining_scorer("accuracy")(clf, TEXTS[:4], truth) == 0.5, "of the two labelled rows"
+    assert score(clf, TEXTS[:4], truth, sample_weight=[0, 1, 0, 0]) == 1.0
+    # F1: sports 1, money 0, "none of these" 1 of 2 and 1 of 2.
+    assert abstaining_scorer("f1_macro", none=True)(clf, TEXTS[:4], truth) == pytest.approx((1 + 0 + 0.5) / 3)
+    assert pickle.loads(pickle.dumps(score)) == score
+
+
+def test_a_search_finds_a_limit_where_texts_that_fit_none_count(encoder):
+    truth = [name if row % 2 else None for row, name in enumerate(NAMES)]
+    grid, folds = {"threshold": [None, 1.0]}, KFold(2)
+    found = {}
+    for none in (False, True):
+        search = GridSearchCV(
+            ZeroShotClassifier(LABELS, encoder=encoder), grid, cv=folds, scoring=abstaining_scorer(none=none), **LOUD
+        )
+        found[none] = search.fit(TEXTS, truth).cv_results_["mean_test_score"][1]
+    assert found == {False: 0.0, True: pytest.approx(0.5)}

@@ -15,16 +15,19 @@ from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
 from labelspace.checks import check_choice
 from labelspace.classify.scored_rows import ScoredRows, scored_rows
+from labelspace.corpus.in_memory import document_values
+from labelspace.corpus.targets import is_unlabelled
 from labelspace.errors import ConfigError
 
 OF_LABELS = ("precision", "recall", "f1")
 METRICS = ("accuracy", "balanced_accuracy", *(f"{one}_{mean}" for one in OF_LABELS for mean in ("macro", "weighted")))
 """Metric names, as in scikit-learn."""
 
+FITS_NONE = "\0"
+"""Stands for no label; it cannot be the name of one."""
 
-def abstaining_scorer(
-    metric: str | Callable[..., float] = "accuracy", *, none: str | None = None
-) -> Callable[..., float]:
+
+def abstaining_scorer(metric: str | Callable[..., float] = "accuracy", *, none: bool = False) -> Callable[..., float]:
     """Make a scorer for `GridSearchCV`, `cross_val_score` and similar tools.
 
     Without `scoring` these tools use the estimator's `score`, which equals this scorer with `"accuracy"`.
@@ -33,22 +36,22 @@ def abstaining_scorer(
         metric: `"accuracy"`, `"balanced_accuracy"`, or `"precision"`, `"recall"` or `"f1"` with `"_macro"` or
             `"_weighted"`; or a function of true names and answers, higher is better, where the answer "" is an
             abstention.
-        none: what y holds for a text that fits no label, such as `"none"`. An abstention is right there, and "none of
-            these" is one of the classes of the figures. None: y has no such texts.
+        none: whether the rows without a label fit no label, rather than being unlabelled. Then an abstention is right
+            there, and "none of these" is one of the classes of the figures.
 
     Returns:
         A function of estimator, documents, label names (missing: None, NaN, -1 or "") and, optionally,
         `sample_weight`.
 
     Raises:
-        ConfigError: an unknown metric, or `none` is no name. When it scores: `none` is a label.
+        ConfigError: an unknown metric.
 
     Example:
         >>> from labelspace import ZeroShotClassifier
         >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert", threshold=1.0).fit()
         >>> clf.predict(["the match"]).tolist(), abstaining_scorer("f1_macro")(clf, ["the match"], ["sports"])
         ([None], 0.0)
-        >>> abstaining_scorer(none="none")(clf, ["the match", "the soup"], ["sports", "none"])
+        >>> abstaining_scorer(none=True)(clf, ["the match", "the soup"], ["sports", None])
         0.5
 
     See also:
@@ -61,8 +64,6 @@ def abstaining_scorer(
             f"metric must be a name or a function of names. Got {type(metric).__name__} instead; take one of "
             f"{', '.join(METRICS)}."
         )
-    if none is not None and not (isinstance(none, str) and none.strip()):
-        raise ConfigError(f"none must be what y holds for a text that fits no label. Got {none!r} instead.")
     return _AbstainingScorer(metric, none)
 
 
@@ -71,7 +72,7 @@ def abstaining_scorer(
 @dataclass(frozen=True)
 class _AbstainingScorer:
     metric: str | Callable[..., float]
-    none: str | None
+    none: bool
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         predicted = estimator.predict(X)
@@ -90,10 +91,10 @@ class _AbstainingScorer:
         return float(found[OF_LABELS.index(name)])
 
     def _rows(self, predicted: Any, y: Any, classes: Any, sample_weight: Any) -> ScoredRows:
-        if self.none is None:
+        if not self.none:
             return scored_rows(predicted, y, classes, sample_weight)
-        if self.none in classes:
-            raise ConfigError(f"none is {self.none!r}, which is a label; give what y holds for texts that fit none.")
-        found = scored_rows(predicted, y, [*classes, self.none], sample_weight)
+        values = document_values(y, text_column=None, what="y")
+        marked = [FITS_NONE if is_unlabelled(name) and name not in classes else name for name in values]
+        found = scored_rows(predicted, marked, [*classes, FITS_NONE], sample_weight)
         # As of abstentions, whose name is "".
-        return found._replace(truth=["" if name == self.none else name for name in found.truth])
+        return found._replace(truth=["" if name == FITS_NONE else name for name in found.truth])
