@@ -239,7 +239,7 @@ def test_the_held_out_record_is_dropped_when_a_label_is_removed(clf: Uncertainty
     assert clf.set_coverage(0.5, by="uncertainty").limit_ == limit
     clf.remove_label("cash")
     assert clf.limit_ == limit
-    with pytest.raises(InputError, match=r"a label was removed since\. Pass documents"):
+    with pytest.raises(InputError, match=r"a label was removed since\. Fit with validation=0\.1"):
         clf.set_coverage(0.5)
     assert clf.set_coverage(0.5, NEW).limit_ is not None
 

@@ -338,7 +338,7 @@ ERRORS = {
 
 # Commands with their arguments and options, in the order of the help.
 COMMANDS = {
-    "init": "file --names --name --template --descriptions-per-label --overwrite",
+    "init": "file --names --from --name --template --descriptions-per-label --overwrite",
     "lint": """
         file --encoder --pool --figure --text-column --delimiter --encoding --template --strict --all --json
         --dtype --trust-remote-code --offline

@@ -88,7 +88,7 @@ def excel_pieces(path: Place, schema: pa.Schema, ahead: int, size: int) -> Itera
 def sheet_row(path: Place, row: int) -> int:
     """Return the number that the spreadsheet shows for a row; 0 is the first below the header."""
     with closing(_rows(path)) as rows:
-        return next(number for number, _ in islice(rows, row + 1, None))
+        return next((number for number, _ in islice(rows, row + 1, None)), row + 2)
 
 
 def _rows(path: Place) -> Generator[tuple[int, Row]]:
