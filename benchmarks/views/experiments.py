@@ -19,7 +19,7 @@ from labelspace.consensus.signals import signals
 from labelspace.consensus.steps import Consensus, agree
 from labelspace.consensus.teach import teach
 from labelspace.consensus.views import WORDS, ZERO_SHOT
-from labelspace.evaluate.quality import label_agreement
+from labelspace.evaluate.trust import label_agreement
 from views.answered import ALONE, NEW, TOGETHER
 from views.looks import View
 from views.pools import UNBALANCED, taken

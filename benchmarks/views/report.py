@@ -176,7 +176,7 @@ def estimates() -> str:
 
 def label_trusts() -> str:
     """F1 of labels by the trust that they got."""
-    from labelspace.evaluate.quality import trust_of
+    from labelspace.evaluate.trust import trust_of
 
     runs = all_runs()
     if runs.empty:

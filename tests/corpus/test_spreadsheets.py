@@ -7,6 +7,7 @@ import openpyxl
 import pytest
 
 from labelspace.corpus import as_documents, open_table
+from labelspace.corpus.label_sets import check_label_sets
 from labelspace.errors import ColumnError, InputError, LabelSpaceWarning, MissingDependencyError
 
 
@@ -70,6 +71,17 @@ def test_rows_without_a_text_are_empty_documents_and_named_by_their_number_in_th
     path = write(tmp_path / "in.xlsx", rows)
     with pytest.warns(LabelSpaceWarning, match=r"2 documents are empty or white space \(first: .*in\.xlsx: row 6\)"):
         assert as_documents(path) == ["a", "", ""]
+
+
+def test_naming_every_row_reads_the_sheet_once_more_at_most(tmp_path, monkeypatch):
+    path = write(tmp_path / "in.xlsx", [["text", "label"], *([f"text {n}", "a|b"] for n in range(30)), ["last", "c"]])
+    opened, load = [], openpyxl.load_workbook
+    monkeypatch.setattr(openpyxl, "load_workbook", lambda *args, **options: opened.append(1) or load(*args, **options))
+    table = open_table(path, label_column="label")
+    before = len(opened)
+    with pytest.raises(InputError, match=r"in\.xlsx: row 32: column 'label' holds 'c'"):
+        check_label_sets(table, ["a", "b"], "|")
+    assert len(opened) - before <= 6
 
 
 @pytest.mark.parametrize(

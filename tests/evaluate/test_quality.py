@@ -11,7 +11,8 @@ from labelspace.classify import WordsClassifier
 from labelspace.consensus.signals import Signals, features, measured, ranges, signals, which
 from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate import estimate, evaluate
-from labelspace.evaluate.quality import estimate_of, label_trust, trust_of
+from labelspace.evaluate.quality import estimate_of
+from labelspace.evaluate.trust import label_trust, trust_of
 
 NAMES = ("sports", "money", "food")
 SPACE = LabelSpace.from_names(list(NAMES))

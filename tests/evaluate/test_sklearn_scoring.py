@@ -5,6 +5,7 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import get_scorer, matthews_corrcoef
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
@@ -151,6 +152,7 @@ def test_none_is_right_where_y_says_that_no_label_fits():
     assert score(clf, TEXTS[:4], truth, sample_weight=[0, 1, 0, 0]) == 1.0
     # F1: sports 1, money 0, "none of these" 1 of 2 and 1 of 2.
     assert abstaining_scorer("f1_macro", none=True)(clf, TEXTS[:4], truth) == pytest.approx((1 + 0 + 0.5) / 3)
+    assert score(clf, TEXTS[:4], pd.array(["sports", pd.NA, "money", pd.NA])) == 0.5
     assert pickle.loads(pickle.dumps(score)) == score
 
 

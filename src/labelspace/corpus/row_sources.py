@@ -34,7 +34,7 @@ from labelspace.corpus.files_to_rows import (
     readable,
 )
 from labelspace.corpus.in_memory import MemorySource, as_arrow_table, kind_of, plain_schema
-from labelspace.corpus.spreadsheets import excel_pieces, excel_schema, sheet_row
+from labelspace.corpus.spreadsheets import excel_pieces, excel_schema, sheet_numbers
 from labelspace.corpus.stores import Place, StoredFile, arrow_source, is_address, stored_files
 from labelspace.corpus.wording import listed, one_line
 from labelspace.errors import ColumnError, InputError, LabelSpaceWarning
@@ -117,6 +117,7 @@ class FileSource:
         self._begins: list[tuple[int, Place]] = []
         self.rows: int | None = None
         self._dialects: dict[Place, Dialect] = {}
+        self._numbers: dict[Place, list[int]] = {}
         if self._kind in ("csv", "tsv"):
             for path in paths:
                 with readable(path):
@@ -161,8 +162,16 @@ class FileSource:
 
     def place(self, row: int) -> str:
         first, path = next((begin for begin in reversed(self._begins) if begin[0] <= row), (0, self._paths[0]))
-        # A spreadsheet shows numbers, which count the header and empty rows.
-        return f"{path}: row {sheet_row(path, row - first) if self._kind == 'xlsx' else row - first + 1}"
+        return f"{path}: row {self._number(path, row - first)}"
+
+    def _number(self, path: Place, row: int) -> int:
+        """Return the number of a row in its file; a spreadsheet counts the header and empty rows too."""
+        if self._kind != "xlsx":
+            return row + 1
+        if path not in self._numbers:  # read once, since some callers name every row
+            self._numbers[path] = sheet_numbers(path)
+        numbers = self._numbers[path]
+        return numbers[row] if row < len(numbers) else row + 2
 
     def reads(self, place: Place) -> bool:
         if isinstance(place, Path) and place.exists():

@@ -2,7 +2,7 @@
 
     excel_schema(path)    the columns named in the first non-empty row
     excel_pieces(path)    the non-empty rows below it, in pieces
-    sheet_row(path, row)  the number that the spreadsheet shows for one of these rows
+    sheet_numbers(path)   the numbers that the spreadsheet shows for these rows
 
 An empty cell is an empty string, as in CSV. Numbers are written as Python writes them, whole numbers without a
 fraction; dates as 2026-01-31, with the time if there is one; booleans as TRUE or FALSE. A formula gives the value saved
@@ -85,10 +85,9 @@ def excel_pieces(path: Place, schema: pa.Schema, ahead: int, size: int) -> Itera
             )
 
 
-def sheet_row(path: Place, row: int) -> int:
-    """Return the number that the spreadsheet shows for a row; 0 is the first below the header."""
-    with closing(_rows(path)) as rows:
-        return next((number for number, _ in islice(rows, row + 1, None)), row + 2)
+def sheet_numbers(path: Place) -> list[int]:
+    """Return the number that the spreadsheet shows for each row below the header."""
+    return [number for number, _ in _rows(path)][1:]
 
 
 def _rows(path: Place) -> Generator[tuple[int, Row]]:

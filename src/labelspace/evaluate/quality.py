@@ -1,7 +1,7 @@
-"""How good a classifier is on documents without labels, and how far each label can be trusted.
+"""How good a classifier is on documents without labels.
 
-`signals.py` turns two agreements that need no label into ranges of accuracy and macro-F1. Here a model is asked, its
-labels are judged by the same agreements, and the report is written.
+`signals.py` turns two agreements that need no label into ranges of accuracy and macro-F1, and `trust.py` judges each
+label by them. Here a model is asked, and the report is written.
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,11 @@ from labelspace.classify.by_joint import Seen, see
 from labelspace.classify.fitted import answerer
 from labelspace.classify.joint import JointClassifier
 from labelspace.config import ConsensusConfig
-from labelspace.consensus.signals import Columns, Range, Signals, Values, of_many, ranges, signals
+from labelspace.consensus.signals import Columns, Range, Signals, Values, ranges, signals
 from labelspace.corpus import Kind, as_targets
 from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate.text_table import text_table
+from labelspace.evaluate.trust import TRUSTED, LabelTrust, label_trust
 from labelspace.labels import LabelSpace
 from labelspace.seeds import child_seed
 from labelspace.training.calibration import temperature_for_accuracy
@@ -34,14 +35,8 @@ FEWEST = 50
 SHOWN = 10
 """Number of labels that a report lists at least, those that agree least; trusted ones beyond are counted."""
 
-TRUSTED, DOUBTFUL = 0.75, 0.5
-"""Lowest agreement of a label that is trusted, and of one that is doubtful."""
-
 FEW = 100
 """Number of documents below which a range holds the truth less often than it states, see docs/estimate.md."""
-
-FEW_PER_LABEL = 5
-"""Documents per label below which a low agreement tells nothing."""
 
 ENOUGH = 100
 """Number of labelled documents from which on they measure by themselves."""
@@ -51,27 +46,6 @@ ROWS_PER_LABEL = 10
 
 RESAMPLED = 200
 """Samples of the bootstrap."""
-
-
-@final
-@dataclass(frozen=True)
-class LabelTrust:
-    """How far one label can be trusted."""
-
-    name: str
-    """Name of the label."""
-
-    documents: int
-    """Number of documents with this label."""
-
-    agreement: float
-    """How far words, and neighbours, agree with this label beyond chance, 0 to 1."""
-
-    trust: str
-    """`"trusted"`, `"doubtful"`, `"not to be trusted"`, `"too few documents"`, or `"none found"`."""
-
-    why: str
-    """What lowers it; empty if nothing does."""
 
 
 @final
@@ -300,72 +274,6 @@ def _macro_f1(answers: Columns, targets: Columns, labels: int) -> tuple[float, f
     np.add.at(right, truth[truth == given], found.T[truth == given])
     f1 = (2 * right / np.maximum(all_of, 1))[np.unique(truth)].mean(axis=0)
     return float(f1[0]), max(float(f1[1:].std()), 1 / len(targets))
-
-
-def label_trust(
-    answers: Columns, found: Signals, names: Sequence[str], *, consensus: bool = False
-) -> tuple[LabelTrust, ...]:
-    """Return the trust in each label, the label with most documents first."""
-    counts = np.bincount(answers, minlength=len(names))
-    confused = _confused(answers, found, len(names))
-    trusts = []
-    for column in np.argsort(-counts, kind="stable").tolist():
-        agreement, why = label_agreement(answers, found, column), ""
-        by_near = found.near is not None
-        trust = trust_of(agreement, len(names), len(answers), neighbours=by_near, consensus=consensus)
-        if counts[column] == 0:
-            trust, why = "none found", "no document has this label; it may not occur, or its descriptions miss it"
-        elif trust != "trusted":
-            other = int(confused[column].argmax())
-            if confused[column, other] >= 0.25 and len(names) > 2:
-                why = f"hard to tell from {names[other]}"
-        trusts.append(LabelTrust(str(names[column]), int(counts[column]), agreement, trust, why))
-    return tuple(trusts)
-
-
-def trust_of(agreement: float, labels: int, documents: int, *, neighbours: bool, consensus: bool) -> str:
-    """Return the trust in a label: distrusted is what would agree too little with many documents as well.
-
-    Args:
-        agreement: its agreement.
-        labels: number of labels.
-        documents: number of documents, of all labels.
-        neighbours: whether near documents count.
-        consensus: whether the model is a consensus.
-
-    Example:
-        >>> [trust_of(0.3, 2, documents, neighbours=True, consensus=False) for documents in (3000, 100, 8)]
-        ['not to be trusted', 'doubtful', 'doubtful']
-    """
-    if agreement >= TRUSTED:
-        return "trusted"
-    if of_many(agreement, labels, documents, neighbours=neighbours, consensus=consensus) >= DOUBTFUL:
-        return "doubtful"
-    return "not to be trusted" if documents >= FEW_PER_LABEL * labels else "too few documents"
-
-
-def label_agreement(answers: Columns, found: Signals, column: int) -> float:
-    """Return how far words, and neighbours, agree with a label beyond chance, 0 to 1; 0 without a document.
-
-    Words: Dice's coefficient of the documents that have the label, and those that have it by words. Neighbours: the
-    share of near documents with the label. By chance both are the label's share of all documents.
-    """
-    own = answers == column
-    if not own.any():
-        return 0.0
-    shares = [2 * float((own & (found.by_words == column)).sum()) / float(own.sum() + (found.by_words == column).sum())]
-    if found.near is not None:
-        shares.append(float(found.near[own].mean()))
-    chance = float(own.mean())
-    return max(0.0, (float(np.mean(shares)) - chance) / (1 - chance)) if chance < 1 else 0.0
-
-
-def _confused(answers: Columns, found: Signals, labels: int) -> Values:
-    """Return the share of a label's documents for which words say another label, [label label]."""
-    counts = np.zeros((labels, labels))
-    np.add.at(counts, (answers, found.by_words), 1)
-    np.fill_diagonal(counts, 0)
-    return counts / np.maximum(np.bincount(answers, minlength=labels), 1)[:, None]
 
 
 def _notes(

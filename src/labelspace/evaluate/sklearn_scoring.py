@@ -93,8 +93,8 @@ class _AbstainingScorer:
     def _rows(self, predicted: Any, y: Any, classes: Any, sample_weight: Any) -> ScoredRows:
         if not self.none:
             return scored_rows(predicted, y, classes, sample_weight)
-        values = document_values(y, text_column=None, what="y")
-        marked = [FITS_NONE if is_unlabelled(name) and name not in classes else name for name in values]
+        known, values = set(classes), document_values(y, text_column=None, what="y")
+        marked = [FITS_NONE if is_unlabelled(name) and name not in known else name for name in values]
         found = scored_rows(predicted, marked, [*classes, FITS_NONE], sample_weight)
         # As of abstentions, whose name is "".
         return found._replace(truth=["" if name == FITS_NONE else name for name in found.truth])

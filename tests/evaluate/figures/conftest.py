@@ -10,7 +10,7 @@ from labelspace.consensus import ConsensusFit
 from labelspace.consensus.signals import Range
 from labelspace.consensus.steps import agree
 from labelspace.evaluate import Estimate, evaluate, rejection_curve
-from labelspace.evaluate.quality import LabelTrust
+from labelspace.evaluate.trust import LabelTrust
 
 
 @pytest.fixture(scope="session")

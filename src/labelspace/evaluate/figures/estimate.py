@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.figures.rows import EDGE, INK, MOST_ROWS, PALE, name_rows, names_inches, rows_inches
-from labelspace.evaluate.quality import TRUSTED, Estimate, LabelTrust
+from labelspace.evaluate.quality import Estimate
+from labelspace.evaluate.trust import TRUSTED, LabelTrust
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
