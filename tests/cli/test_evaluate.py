@@ -109,6 +109,20 @@ def test_options_for_a_label_file_are_refused_with_a_saved_model(run, refused, s
     assert f"{option} goes with a label file" in refused(run("evaluate", saved, documents, option, "verbalizer"))
 
 
+def test_rows_without_a_label_count_as_texts_that_fit_none(run, saved, documents, tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(documents.read_text(encoding="utf-8").replace('"money"', "null"), encoding="utf-8")
+    options = ("--threshold", "1", "--no-baselines", "--json", "--quiet")
+    told = json.loads(run("evaluate", saved, rows, *options, "--count-none").stdout)
+    fit_none = told["per_label"][-1]
+    assert (fit_none["label"], fit_none["recall"], told["metrics"]["left_out"]) == ("none of these", 1.0, 0)
+    without = json.loads(run("evaluate", saved, rows, *options).stdout)
+    assert without["metrics"]["left_out"] == fit_none["support"] > 0
+    picture = tmp_path / "confusion.png"
+    assert run("evaluate", saved, rows, "--count-none", "--confusion", picture).exit_code == 0
+    assert picture.read_bytes().startswith(PNG)
+
+
 def test_the_columns_of_a_file_can_be_chosen(run, saved, tmp_path):
     file = tmp_path / "rows.csv"
     file.write_text("review,topic\nthe team won,sports\na loan,money\n")

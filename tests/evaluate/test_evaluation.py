@@ -17,7 +17,7 @@ from labelspace.classify import WordsClassifier, distinct
 from labelspace.cli.printing import print_pairs
 from labelspace.encoders import Encoder
 from labelspace.errors import ColumnError, ConfigError, InputError
-from labelspace.evaluate import evaluate, evaluate_table, evaluation, write_result
+from labelspace.evaluate import abstaining_scorer, evaluate, evaluate_table, evaluation, write_result
 from labelspace.evaluate.provenance import REQUIRED
 from labelspace.evaluate.report import most_frequent_confusions
 from labelspace.evaluate.text_table import text_table
@@ -160,6 +160,31 @@ def test_documents_without_a_label_are_left_out_and_counted(untrained, texts, na
     assert [baseline.metrics.left_out for baseline in found.baselines] == [2, 2]
     assert found.confusion.tolist() == evaluate(untrained, texts, names).confusion.tolist()
     assert "2 without a label left out" in found.to_text()
+
+
+@pytest.mark.parametrize("which", ["lists", "file"])
+def test_documents_that_fit_no_label_count_where_told(trained, texts, names, tmp_path, which):
+    scores = trained.decision_function(texts).max(axis=1)
+    model = load_with(trained, float(np.sort(scores)[4] - 1e-6))
+    unfit = [name if row % 2 else None for row, name in enumerate(names)]
+    if which == "lists":
+        found = evaluate(model, texts, unfit, none=True)
+    else:
+        pq.write_table(pa.table({"text": texts, "label": unfit}), tmp_path / "rows.parquet")
+        found = evaluate_table(model, tmp_path / "rows.parquet", none=True)
+    answers = model.predict(texts)
+    assert found.metrics.accuracy == np.mean([own == answer for own, answer in zip(unfit, answers, strict=True)])
+    scorer = abstaining_scorer("f1_macro", none=True)
+    assert found.metrics.macro_f1 == pytest.approx(scorer(model, texts, unfit))
+    assert (found.labels[-1], found.metrics.left_out) == ("none of these", 0)
+    assert found.per_label[-1].support == unfit.count(None)
+    assert all(baseline.metrics.documents == len(texts) for baseline in found.baselines)
+    assert f"{len(texts)} documents, of which {unfit.count(None)} fit no label, 3 labels" in found.to_text()
+    json.dumps(found.to_dict())
+
+
+def test_documents_that_all_fit_no_label_can_be_counted(untrained, texts):
+    assert evaluate(untrained, texts, [None] * len(texts), none=True).metrics.accuracy == 0.0
 
 
 def test_another_order_of_labels_changes_no_metric(encoder, space, texts, names):

@@ -14,8 +14,8 @@ cases = st.lists(st.tuples(st.integers(-1, 3), st.integers(-1, 3), st.floats(0, 
 )
 
 
-def tally_of(rows: list[tuple[int, int, float]], names: list[str] = NAMES) -> Tally:
-    tally = Tally(names)
+def tally_of(rows: list[tuple[int, int, float]], names: list[str] = NAMES, *, none: bool = False) -> Tally:
+    tally = Tally(names, none=none)
     own, answer, sure = zip(*rows, strict=True)
     tally.add(own, answer, sure)
     return tally
@@ -87,6 +87,34 @@ def same(found: Metrics, expected: dict[str, float | None]) -> None:
 @settings(max_examples=25)
 def test_every_number_equals_its_definition_written_out(rows):
     same(tally_of(rows).metrics(), by_hand(rows))
+
+
+@given(cases)
+@settings(max_examples=25)
+def test_texts_that_fit_none_are_a_class_that_an_abstention_hits(rows):
+    fits_none = len(NAMES)
+    classes = [tuple(fits_none if column < 0 else column for column in row[:2]) for row in rows]
+    known = {own for own, _ in classes}
+    expected = tally_of([(own, answer, 1.0) for own, answer in classes], [*NAMES, "none"]).metrics().to_dict()
+    answered = [(own, answer, sure) for own, answer, sure in rows if answer >= 0]
+    expected |= {
+        "coverage": len(answered) / len(rows),
+        "accuracy_on_covered": share(sum(own == answer for own, answer, _ in answered), len(answered))
+        if answered
+        else None,
+        # By the definition on the answered documents, one whose text fits none being wrong.
+        "expected_calibration_error": by_hand(
+            [(fits_none if own < 0 else own, answer, sure) for own, answer, sure in answered]
+        )["expected_calibration_error"]
+        if answered
+        else None,
+    }
+    tally = tally_of(rows, none=True)
+    same(tally.metrics(), expected)
+    last = tally.per_label()[-1]
+    assert (last.label, last.support) == ("none of these", sum(own < 0 for own, _, _ in rows))
+    assert last.predicted == sum(answer < 0 for _, answer, _ in rows)
+    assert tally.metrics().macro_f1 == pytest.approx(macro_by_hand([(*row, 1.0) for row in classes], known)[2])
 
 
 @given(cases, st.permutations(range(4)))

@@ -67,6 +67,14 @@ def evaluate_command(
             metavar="PATH", help="Also print and draw what rejecting uncertain documents gains: .png, .svg or .pdf."
         ),
     ] = None,
+    count_none: Annotated[
+        bool,
+        typer.Option(
+            "--count-none",
+            help="Count rows without a label as texts that fit none, instead of leaving them out. No label is then "
+            'right, and "none of these" is one of the classes.',
+        ),
+    ] = False,
     no_baselines: Annotated[bool, typer.Option("--no-baselines", help="Skip the untrained baselines.")] = False,
     threshold: Threshold = None,
     min_probability: MinProbability = None,
@@ -138,6 +146,7 @@ def evaluate_command(
         text_column=text_column,
         pair_column=pair_column,
         label_column=label_column,
+        none=count_none,
         baselines=not no_baselines,
         rejections=kept,
         **dialect,

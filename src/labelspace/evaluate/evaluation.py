@@ -55,6 +55,7 @@ def evaluate(
     X: Any,
     y: Any,
     *,
+    none: bool = False,
     baselines: bool = True,
     rejections: Rejections | None = None,
     verbose: bool = False,
@@ -68,6 +69,8 @@ def evaluate(
         y: [text] label names; documents with a missing label (None, NaN, -1) are left out and counted. Where a text
             may have several labels, an indicator matrix in the order of `classes_`, or a list of names a document; an
             empty list means that no label applies.
+        none: whether documents without a label fit no label, rather than being left out. Then an abstention is right
+            there, and "none of these" is one of the classes of the figures. With several labels this is always so.
         baselines: False skips the untrained baselines, and with them the second encoding of the documents.
         rejections: collects each document's correctness and uncertainty, for `Rejections.curves`; None: no collection.
         verbose: True shows how far it is.
@@ -88,13 +91,15 @@ def evaluate(
         (2, 1, (2, 3))
         >>> [name for name, _, _ in found.baselines]
         ['untrained: nearest verbalizer', 'untrained: mean of descriptions']
+        >>> evaluate(clf, ["the match", "a film"], ["sports", None], none=True).labels
+        ('sports', 'politics', 'none of these')
     """
     model = _checked(model)
     documents = model.read(X)
     if model.label_space_.several:
         return evaluate_sets(model, documents, y, rejections, verbose=verbose)
     targets = as_targets(y, model.label_space_.names, n_documents=len(documents))
-    if all(target < 0 for target in targets):
+    if not none and all(target < 0 for target in targets):
         raise InputError(f"y has no label for any of the {len(targets)} documents; give labelled ones to compare with.")
     digest = hashlib.sha256()
     for document, target in zip(documents, targets, strict=True):
@@ -102,7 +107,8 @@ def evaluate(
     data = {"documents": len(documents), "sha256": digest.hexdigest()}
     size = at_once(len(model.label_space_))
     blocks = ((documents[at : at + size], targets[at : at + size]) for at in range(0, len(documents), size))
-    return _evaluate(model, blocks, len(documents), data, baselines=baselines, rejections=rejections, verbose=verbose)
+    given: dict[str, Any] = {"none": none, "baselines": baselines, "rejections": rejections, "verbose": verbose}
+    return _evaluate(model, blocks, len(documents), data, **given)
 
 
 def evaluate_table(
@@ -112,6 +118,7 @@ def evaluate_table(
     text_column: str = "text",
     pair_column: str | None = None,
     label_column: str = "label",
+    none: bool = False,
     baselines: bool = True,
     rejections: Rejections | None = None,
     delimiter: str = "auto",
@@ -127,6 +134,7 @@ def evaluate_table(
         pair_column: the column with the second text, for a model fitted on pairs; there are no baselines then.
         label_column: the column with the label names; rows with an empty label are left out and counted. Where a text
             may have several labels, their names joined by `|`; an empty cell means that no label applies.
+        none: whether rows with an empty label fit no label, as in `evaluate`.
         baselines: False skips the untrained baselines.
         rejections: as in `evaluate`.
         delimiter: cell delimiter of CSV and TSV files, as in `open_table`.
@@ -165,7 +173,7 @@ def evaluate_table(
         return evaluate_sets_table(model, table, rejections, verbose=verbose)
     rows, labelled = table.check_labels(names)  # before anything is encoded
     table.check_documents()
-    if not labelled:
+    if not labelled and not none:
         raise InputError(
             f"column {label_column!r} has no label in any of the {rows} rows; give labelled ones to compare with."
         )
@@ -173,15 +181,8 @@ def evaluate_table(
         (table.documents(batch), as_targets(batch.column(label_column), names, n_documents=batch.num_rows))
         for batch in table.batches()
     )
-    return _evaluate(
-        model,
-        blocks,
-        rows,
-        table.fingerprint(),
-        baselines=baselines,
-        rejections=rejections,
-        verbose=verbose,
-    )
+    given: dict[str, Any] = {"none": none, "baselines": baselines, "rejections": rejections, "verbose": verbose}
+    return _evaluate(model, blocks, rows, table.fingerprint(), **given)
 
 
 def _checked(model: Any) -> Classifier:
@@ -214,18 +215,19 @@ def _evaluate(
     rows: int,
     data: dict[str, Any],
     *,
+    none: bool,
     baselines: bool,
     rejections: Rejections | None,
     verbose: bool,
 ) -> Evaluation:
     space = model.label_space_
-    tally = Tally(space.names)
-    untrained = _Untrained(_start(model), space) if baselines else None
-    alone = _Alone(model) if baselines else None
+    tally = Tally(space.names, none=none)
+    untrained = _Untrained(_start(model), space, none=none) if baselines else None
+    alone = _Alone(model, none=none) if baselines else None
     seconds, done = 0.0, 0
     with progress_bar("evaluating", verbose=verbose) as report:
         for texts, targets in blocks:
-            known = [row for row, target in enumerate(targets) if target >= 0]
+            known = [row for row, target in enumerate(targets) if none or target >= 0]
             documents, own = texts.take(known), [targets[row] for row in known]
             if not done:
                 tell_cost(model, documents, more=len(texts) < rows)
@@ -248,7 +250,8 @@ def _evaluate(
         space=space.name,
         metrics=metrics,
         per_label=tally.per_label(),
-        labels=space.names,
+        labels=tally.names,
+        none=none,
         counts=tally.counts,
         baselines=(*untrained.results(tally.left_out), *alone.results(tally.left_out)) if untrained and alone else (),
         provenance=origin_of(model, data),
@@ -277,11 +280,11 @@ def _start(model: Classifier) -> Classifier:
 class _Alone:
     """Each view of a consensus by itself."""
 
-    def __init__(self, model: Classifier) -> None:
+    def __init__(self, model: Classifier, *, none: bool) -> None:
         self._names = model.label_space_.names
         self._head = model.head_ if isinstance(model, JointClassifier) else None
         self._members = self._head.members if self._head is not None else ()
-        self._tallies = [Tally(self._names) for _ in self._members]
+        self._tallies = [Tally(self._names, none=none) for _ in self._members]
 
     def add(self, documents: Documents, own: list[int]) -> None:
         """Count some documents."""
@@ -313,7 +316,7 @@ def _short(member: Classifier) -> str:
 class _Untrained:
     """Both baselines, from one encoding of each document."""
 
-    def __init__(self, model: Classifier, space: LabelSpace) -> None:
+    def __init__(self, model: Classifier, space: LabelSpace, *, none: bool) -> None:
         self._space = space
         self._encoder, self._reason = None, ""
         if not isinstance(model, BiEncoderClassifier):
@@ -333,7 +336,7 @@ class _Untrained:
         self._decision = Decision(temperature=DecisionConfig.temperature)
         self._anchors = np.concatenate([anchor_matrix(vectors, space, kind) for kind in BASELINES.values()])
         self._windows = reads_windows(model)
-        self._tallies = {name: Tally(space.names) for name in BASELINES}
+        self._tallies = {name: Tally(space.names, none=none) for name in BASELINES}
 
     def add(self, documents: Documents, own: list[int], vectors: Vectors | None) -> None:
         """Count some documents; `vectors` are their known vectors, or None."""

@@ -11,7 +11,8 @@ Definitions:
     abstention    A document without a predicted label counts as wrong: it lowers accuracy and the recall of its label,
                   but no label's precision. `coverage` is the share of documents answered, `accuracy_on_covered` the
                   accuracy on them.
-    missing y     Documents without a label are left out and counted.
+    missing y     Documents without a label are left out and counted. With `none` they fit no label: "none of these" is
+                  a class like the labels, and an abstention is right there.
     kappa         Cohen, 1960, "A coefficient of agreement for nominal scales".
     calibration   Expected calibration error: 15 bins of equal width over the winner's probability, for answered
                   documents (Guo et al., 2017, https://arxiv.org/abs/1706.04599, eq. 3).
@@ -32,7 +33,7 @@ from labelspace.training.calibration import ECE_BINS, calibration_bins, error_of
 # A label that is never predicted gets precision 0 without a warning. A dict, because the stubs type it as a str.
 NO_DIVISION: dict[str, Any] = {"zero_division": 0}
 NONE_OF_THESE = "none of these"
-"""Name of the last column of a confusion matrix."""
+"""Name of the last column of a confusion matrix, and of the class of texts that fit no label."""
 
 ABSTAINED = -1
 """Predicted column of a document without a predicted label."""
@@ -47,7 +48,7 @@ class Metrics:
     """Mean F1 over the labels that occur in y."""
 
     accuracy: float
-    """Share of documents with the right label; an abstention counts as wrong."""
+    """Share of documents with the right label; an abstention is wrong, but on texts that are said to fit no label."""
 
     kappa: float
     """Cohen's kappa: agreement with y beyond chance, as of two coders; an abstention is a code of its own."""
@@ -77,10 +78,10 @@ class Metrics:
     """Mean gap between probability and accuracy; None without probabilities or without an answer."""
 
     documents: int
-    """Number of documents with a label in y; the other metrics are over these."""
+    """Number of documents with a label in y, or said to fit none; the other metrics are over these."""
 
     left_out: int
-    """Number of documents without a label in y."""
+    """Number of documents without a label in y, unless these are said to fit none."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the metrics as plain values, ready for JSON."""
@@ -117,6 +118,8 @@ class Tally:
 
     Args:
         names: the label names, in the order of the columns.
+        none: whether documents without a label fit none, rather than being left out. "none of these" is then the last
+            of `names`.
 
     Example:
         >>> tally = Tally(["sports", "world"])
@@ -127,11 +130,17 @@ class Tally:
         >>> found = tally.metrics()
         >>> found.accuracy, found.coverage, found.documents, found.left_out
         (0.5, 0.75, 4, 1)
+        >>> tally = Tally(["sports", "world"], none=True)
+        >>> tally.add([0, -1, -1], [0, -1, 1])
+        >>> [(row.label, row.recall) for row in tally.per_label()]
+        [('sports', 1.0), ('world', 0.0), ('none of these', 0.5)]
     """
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = tuple(names)
+    def __init__(self, names: Sequence[str], *, none: bool = False) -> None:
+        self.names = (*names, NONE_OF_THESE) if none else tuple(names)
         self.left_out = 0
+        self._none = none
+        self._labels = len(names)
         # Sparse, because a dense matrix of 10,000 labels would take 0.8 GB.
         self._counts = csr_array((len(self.names), len(self.names) + 1), dtype=np.int64)
         self._bins = np.zeros((3, ECE_BINS))
@@ -141,7 +150,7 @@ class Tally:
         """Count a batch of documents.
 
         Args:
-            targets: [text] column of each document's true label; -1: no label.
+            targets: [text] column of each document's true label; -1: no label, or none of them fits.
             predicted: [text] column of the predicted label; -1: none of the labels.
             confidence: [text] probability of the predicted label. The calibration error needs it in every batch.
 
@@ -152,11 +161,12 @@ class Tally:
         answer = np.asarray(predicted, dtype=np.int64)
         sure = None if confidence is None else np.asarray(confidence, dtype=np.float64)
         self._check(own, answer, sure)
-        known = own >= 0
+        known = (own >= 0) | self._none
         self.left_out += int((~known).sum())
-        column = np.where(answer[known] == ABSTAINED, len(self.names), answer[known])
+        # What has no label goes to the column after the last one, for texts that fit none a class of its own.
+        row, column = (np.where(given[known] < 0, self._labels, given[known]) for given in (own, answer))
         ones = np.ones(len(column), dtype=np.int64)
-        self._counts = self._counts + csr_array(coo_array((ones, (own[known], column)), shape=self._counts.shape))
+        self._counts = self._counts + csr_array(coo_array((ones, (row, column)), shape=self._counts.shape))
         if sure is None:
             self._with_confidence &= not known.any()
             return
@@ -165,7 +175,8 @@ class Tally:
 
     @property
     def counts(self) -> csr_array:
-        """[label, label + 1]: rows are true labels, columns predicted ones, the last column "none of these"."""
+        """[name, name + 1]: rows are true labels, columns predicted ones. The last column holds abstentions, unless
+        these have a class of their own."""
         return self._counts.copy()
 
     def metrics(self) -> Metrics:
@@ -187,8 +198,8 @@ class Tally:
             )
             for counted in (occurring, occurring + self._counts[:, :-1].sum(axis=0))
         )
-        covered = int(self._counts[:, :-1].sum())
-        right = int(self._counts.diagonal().sum())
+        covered = int(self._counts[:, : self._labels].sum())
+        right = int(self._counts.diagonal()[: self._labels].sum())
         return Metrics(
             macro_f1=float(over_own[2]),
             accuracy=float(accuracy_score(own, answer, sample_weight=weight)),
@@ -206,7 +217,7 @@ class Tally:
         )
 
     def per_label(self) -> tuple[LabelMetrics, ...]:
-        """Return one row for each label of the space, including labels without a document."""
+        """Return one row for each of `names`, including labels without a document."""
         own, answer, weight = self._as_samples()
         if not len(own):
             return ()
@@ -249,8 +260,8 @@ class Tally:
                     f"Got shape {values.shape} instead."
                 )
         for what, values in (("targets", own), ("predicted", answer)):
-            if len(values) and not (values.min() >= ABSTAINED and values.max() < len(self.names)):
-                bad = values[(values < ABSTAINED) | (values >= len(self.names))][0]
+            if len(values) and not (values.min() >= ABSTAINED and values.max() < self._labels):
+                bad = values[(values < ABSTAINED) | (values >= self._labels)][0]
                 raise ShapeError(
-                    f"{what} must be column numbers from 0 to {len(self.names) - 1}, or -1. Got {bad} instead."
+                    f"{what} must be column numbers from 0 to {self._labels - 1}, or -1. Got {bad} instead."
                 )

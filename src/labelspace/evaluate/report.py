@@ -51,11 +51,14 @@ class Evaluation:
     """Metrics of each label, in the order of the space."""
 
     labels: tuple[str, ...]
-    """The label names: rows and columns of `counts` and `confusion`."""
+    """The label names, rows and columns of `counts` and `confusion`. The last is "none of these" if `none`."""
+
+    none: bool
+    """Whether documents without a label count as texts that fit none."""
 
     counts: csr_array
-    """[label, label + 1] number of documents, sparse: rows are true labels, columns predicted ones, the last column
-    "none of these"."""
+    """[label, label + 1] number of documents, sparse: rows are true labels, columns predicted ones. The last column is
+    "none of these", and empty if `none`."""
 
     baselines: tuple[Baseline, ...]
     """The untrained encoder on the same documents; empty if not requested."""
@@ -153,6 +156,10 @@ def _cells(counts: csr_array) -> list[tuple[int, int, int]]:
 def _headline(found: Evaluation) -> str:
     metrics = found.metrics
     left_out = f"; {metrics.left_out:,} without a label left out" if metrics.left_out else ""
+    if found.none:
+        fit_none = found.per_label[-1].support
+        documents = f"{metrics.documents:,} documents, of which {fit_none:,} fit no label"
+        return f"{found.space}: {documents}, {len(found.labels) - 1} labels"
     return f"{found.space}: {metrics.documents:,} labelled documents, {len(found.labels)} labels{left_out}"
 
 
