@@ -1,6 +1,7 @@
 """None of these, and probabilities, as the pool tells them: scored against the truth and against the best possible."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -49,25 +50,51 @@ SHARES = (0.0, 0.1, 0.3)
 """Shares of documents that fit no label, in the pool and in the test."""
 
 
+@dataclass(frozen=True)
+class Mixture:
+    """A pool and scored texts, some of which fit none of the labels."""
+
+    view: View
+    pool: Seen
+    pool_texts: list[str]
+    tested: Seen
+    texts: list[str]
+    truth: NDArray[np.intp]
+    """[text] column of the label, -1 for none."""
+
+
 def none_pieces(settings: Settings) -> Iterator[Piece]:
-    """Half of the intents hidden, and mixtures of sets."""
-    draws = () if settings.small else range(4)
-    for draw in draws:
-        facts = {"task": f"{INTENTS}, half hidden", "other": "", "share": 0.5, "draw": draw}
-        work = partial(_hidden, settings, draw)
-        yield Piece(part="none", name=f"hidden_draw{draw}", facts=facts, work=work, seeds=(draw,), data=INTENTS)
+    """Half of the intents hidden, and mixtures of sets, by an encoder alone."""
+    return _none_pieces(settings, "none", ZERO_SHOT, _alone)
+
+
+def none_consensus_pieces(settings: Settings) -> Iterator[Piece]:
+    """The same by a consensus, of an encoder that is trained on the labels' texts."""
+    return _none_pieces(settings, "none-consensus", "", _together)
+
+
+def _none_pieces(
+    settings: Settings, part: str, kind: str, score: Callable[[Mixture, int], dict[str, Any]]
+) -> Iterator[Piece]:
+    def piece(name: str, task: str, other: str, share: float, draw: int, mixture: Callable[[], Mixture]) -> Piece:
+        facts = {"task": task, "other": other, "share": share, "draw": draw}
+        data = task.split(",")[0]
+        work = partial(_work, mixture, score, draw)
+        return Piece(part=part, name=name, facts=facts, work=work, seeds=(draw,), data=data)
+
+    for draw in () if settings.small else range(4):
+        mixture = partial(_hidden, settings, draw)
+        yield piece(f"hidden_draw{draw}", f"{INTENTS}, half hidden", "", 0.5, draw, mixture)
     for known, other in MIXED[:1] if settings.small else MIXED:
         for share in SHARES[-1:] if settings.small else SHARES:
-            facts = {"task": known, "other": other, "share": share, "draw": 0}
             name = f"{known}_{other}_{share:g}".replace("/", "-")
-            yield Piece(
-                part="none",
-                name=name,
-                facts=facts,
-                work=partial(_mixed, settings, known, other, share),
-                seeds=(0,),
-                data=known,
+            yield piece(
+                name, known, other, share, 0, partial(_mixed, settings, f"{kind}{ENCODER}", known, other, share)
             )
+
+
+def _work(mixture: Callable[[], Mixture], score: Callable[[Mixture, int], dict[str, Any]], draw: int) -> dict[str, Any]:
+    return score(mixture(), draw)
 
 
 def probabilities_pieces(settings: Settings) -> Iterator[Piece]:
@@ -87,43 +114,59 @@ def probabilities_pieces(settings: Settings) -> Iterator[Piece]:
         )
 
 
-def _hidden(settings: Settings, draw: int) -> dict[str, Any]:
+def _hidden(settings: Settings, draw: int) -> Mixture:
     """Train on the descriptions of half of the intents; the documents of the others fit none."""
     setting = described(INTENTS, settings.data, 0, settings.test_rows)
     count = len(setting.space)
     kept = np.sort(np.random.default_rng(draw).permutation(count)[: count // 2 + 1])
     space = LabelSpace([setting.space.labels[place] for place in kept], template=setting.space.template)
-    view = View.of(settings, ENCODER, space, draw)
-    pool, tested = view.sees(setting.pool[: settings.documents]), view.sees(setting.texts)
+    view, pool = View.of(settings, ENCODER, space, draw), setting.pool[: settings.documents]
     truth = [space.index(name) if name in space else -1 for name in setting.truth]
-    return _scored(_cosines(pool), _cosines(tested), np.array(truth), space)
+    return Mixture(view, view.sees(pool), pool, view.sees(setting.texts), setting.texts, np.array(truth))
 
 
-def _mixed(settings: Settings, known: str, other: str, share: float) -> dict[str, Any]:
+def _mixed(settings: Settings, encoder: str, known: str, other: str, share: float) -> Mixture:
     """Add texts of another set to the pool and to the test."""
     setting, foreign = (named(name, settings.data, settings.test_rows) for name in (known, other))
-    view = View.of(settings, f"{ZERO_SHOT}{ENCODER}", setting.space, 0)
+    view = View.of(settings, encoder, setting.space, 0)
     pool = _beside(view, setting.pool[: settings.documents], foreign.pool, share)
     tested = _beside(view, setting.texts, foreign.texts, share)
-    truth = [setting.space.index(name) for name in setting.truth] + [-1] * (len(tested) - len(setting.texts))
-    return _scored(pool, tested, np.array(truth), setting.space)
+    truth = [setting.space.index(name) for name in setting.truth] + [-1] * (len(tested[1]) - len(setting.texts))
+    return Mixture(view, *pool, *tested, np.array(truth))
 
 
-def _beside(view: View, texts: list[str], foreign: list[str], share: float) -> NDArray[np.float32]:
-    """Return the cosines of texts, and of so many foreign ones that these make up a share of all."""
+def _beside(view: View, texts: list[str], foreign: list[str], share: float) -> tuple[Seen, list[str]]:
+    """Return texts and what is seen of them, beside so many foreign ones that these make up a share of all."""
     most, some = (round(len(texts) * part / (1 - part)) for part in (SHARES[-1], share))
-    return np.concatenate([_cosines(view.sees(texts)), _cosines(view.sees(foreign[:most]))[:some]])
+    own, others = view.sees(texts), view.sees(foreign[:most])
+    assert own.vectors is not None
+    assert others.vectors is not None
+    logits = np.concatenate([own.logits, others.logits[:some]])
+    return Seen(logits, np.concatenate([own.vectors, others.vectors[:some]])), [*texts, *foreign[:most][:some]]
+
+
+def _alone(given: Mixture, _draw: int) -> dict[str, Any]:
+    return _scored(given, given.pool.logits, given.tested.logits)
+
+
+def _together(given: Mixture, draw: int) -> dict[str, Any]:
+    space, config = given.view.space, ConsensusConfig()
+    found = agree([given.pool], [given.view.short], given.pool_texts, space, config, seed=draw)
+    tested = joint_of(found, space, config).join([given.tested], given.texts)
+    return {"steps": sum(step.kept for step in found.steps), **_scored(given, found.logits, tested)}
 
 
 def _cosines(seen: Seen) -> NDArray[np.float32]:
     return (seen.logits * SCALE).astype(np.float32)
 
 
-def _scored(
-    pool: NDArray[np.float32], tested: NDArray[np.float32], truth: NDArray[np.intp], space: LabelSpace
-) -> dict[str, Any]:
-    """Score each way to choose the limit, each fixed cosine, and the best limits by the truth."""
-    best, answers = pool.argmax(axis=1), tested.argmax(axis=1)
+def _scored(given: Mixture, pool_logits: NDArray[Any], logits: NDArray[Any]) -> dict[str, Any]:
+    """Score each way to choose the limit, each fixed cosine, and the best limits by the truth.
+
+    Answers are the likeliest labels by the logits; how near documents are to labels is what the view sees.
+    """
+    pool, tested, truth, space = _cosines(given.pool), _cosines(given.tested), given.truth, given.view.space
+    best, answers = pool_logits.argmax(axis=1), logits.argmax(axis=1)
     cosine = tested[np.arange(len(tested)), answers]
     limits = {"coverage": coverage_of(0.95, pool, best, space), "auto": chosen("auto", pool, best, space)}
     limits["left-out"] = chosen("left-out", pool, best, space)
@@ -181,7 +224,9 @@ def _probabilities(settings: Settings, encoder: str, name: str, seed: int) -> di
     if any(step.kept for step in found.steps):
         together = likely(found.logits, True)
         temperature = temperature_for_accuracy(found.logits, together.expected)
-        result["together"] = _off(joint_of(found, setting, config).join([tested], setting.texts), truth, temperature)
+        result["together"] = _off(
+            joint_of(found, setting.space, config).join([tested], setting.texts), truth, temperature
+        )
         taught = teach(found, pool, setting.space, WORDS, seed=seed)
         assert isinstance(taught.model, WordsClassifier)
         teacher = Sureness(temperature=temperature, accuracy=together, confidence_before=1.0, documents=len(pool))

@@ -65,6 +65,33 @@ def none_in_short() -> str:
     )
 
 
+def none_of_a_consensus() -> str:
+    """Macro-F1 with "none" as a class, of a consensus: means over the sets, by the share that fits none."""
+    runs = frame("consensus", "none-consensus", "other", "share", "macro_f1", "auroc", "refused")
+    if runs.empty:
+        return NOT_YET
+    rows = []
+    for share, own in sorted(runs.groupby("share"), key=lambda each: -each[0]):
+        means = pd.json_normalize(own["macro_f1"].tolist()).mean()
+        auroc = own["auroc"].dropna().map(lambda run: run["closeness"]).mean()
+        refused = own["refused"].map(lambda run: run["left-out"]).mean()
+        sets = f"{len(own)} mixtures of sets" if own["other"].all() else f"half of the intents hidden, {len(own)} draws"
+        values = [means["no limit"], *(means[way] for way in WAYS), means["oracle"]]
+        auroc = "-" if np.isnan(auroc) else f"{auroc:.3f}"
+        rows.append([sets, f"{share:.0%}", auroc, *(f"{value:.3f}" for value in values), f"{refused:.0%}"])
+    head = [
+        "documents",
+        "fit none",
+        "AUROC",
+        "no limit",
+        "coverage 0.95",
+        "left-out",
+        "auto",
+        "best limit by the truth",
+    ]
+    return markdown([*head, "left-out refused"], rows)
+
+
 def _fixed_of_others(runs: pd.DataFrame) -> dict[str, int]:
     """Return for each set the fixed cosine, by its place, that is best for the other sets at 30 % or more."""
     means = {task: np.mean(own["fixed"].tolist(), axis=0) for task, own in runs[runs["share"] >= 0.3].groupby("task")}
@@ -113,5 +140,6 @@ def probability_errors() -> pd.DataFrame:
 FITTING = {
     "none-of-these": none_of_these,
     "none-in-short": none_in_short,
+    "none-of-a-consensus": none_of_a_consensus,
     "probabilities": probabilities,
 }

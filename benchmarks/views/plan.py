@@ -24,7 +24,7 @@ from views.experiments import (
     sizes_pieces,
     student_pieces,
 )
-from views.fitting import none_pieces, probabilities_pieces
+from views.fitting import none_consensus_pieces, none_pieces, probabilities_pieces
 from views.report import BLOCKS
 from views.settings import Settings
 from views.third import third_pieces
@@ -56,6 +56,7 @@ STUDY = Study(
         "pools": pools_pieces,
         "examples": examples_pieces,
         "none": none_pieces,
+        "none-consensus": none_consensus_pieces,
         "probabilities": probabilities_pieces,
         "student": student_pieces,
         "third": third_pieces,
