@@ -14,7 +14,7 @@ from store import ENCODER
 
 from labelspace.classify import WordsClassifier
 from labelspace.classify.by_joint import Seen
-from labelspace.classify.none_of_these import chosen, coverage_of
+from labelspace.classify.none_of_these import coverage_of, left_out
 from labelspace.config import ConsensusConfig
 from labelspace.consensus.signals import Range, ranges, signals
 from labelspace.consensus.steps import agree
@@ -168,11 +168,9 @@ def _scored(given: Mixture, pool_logits: NDArray[Any], logits: NDArray[Any]) -> 
     pool, tested, truth, space = _cosines(given.pool), _cosines(given.tested), given.truth, given.view.space
     best, answers = pool_logits.argmax(axis=1), logits.argmax(axis=1)
     cosine = tested[np.arange(len(tested)), answers]
-    limits = {"coverage": coverage_of(0.95, pool, best, space), "auto": chosen("auto", pool, best, space)}
-    limits["left-out"] = chosen("left-out", pool, best, space)
-    closeness = limits["auto"].closeness(space.names, tested, answers)
+    limits = {"coverage": coverage_of(0.95, pool, best, space), "left-out": left_out(pool, best, space)}
+    closeness = limits["left-out"].closeness(space.names, tested, answers)
     found: dict[str, Any] = {"label_count": len(space), "pool_documents": len(pool), "test_rows": len(tested)}
-    found["way"] = limits["auto"].way
     if (truth < 0).any():
         found["auroc"] = {
             name: round(float(roc_auc_score(truth >= 0, values)), 4)

@@ -164,7 +164,7 @@ def test_what_lacon_learnt_from_rows_is_exported_and_so_is_a_limit_for_none_of_t
     pool = [f"{text} {row}" for text in TEXTS for row in range(12)]
     encoder = Encoder(tiny_encoder_folder, dtype="float32")
     clf = LaConClassifier({"labels": LABELS}, encoder, description_steps=2, epochs=2)
-    clf.fit(TEXTS, ["sports", "money", None, "money", "sports"]).set_none(pool, by="left-out")
+    clf.fit(TEXTS, ["sports", "money", None, "money", "sports"]).set_none(pool)
     done = export(clf, tmp_path / "out", documents=pool)
     assert (done.texts, done.differ) == (60, 0)
     labels, probabilities = read_by_another(tmp_path / "out", pool)

@@ -17,9 +17,9 @@ SPACE = LabelSpace.from_names(NAMES)
 POOL = [f"the {who} {what} {row}" for who in ("team", "bank") for what in ("won", "lost") for row in range(20)]
 
 
-def chosen(way, scores):
+def left_out(scores):
     """Return the limit that scores tell."""
-    return none_of_these.chosen(way, scores, scores.argmax(axis=1), SPACE)
+    return none_of_these.left_out(scores, scores.argmax(axis=1), SPACE)
 
 
 def scores_of(*parts, seed=0):
@@ -39,20 +39,6 @@ def clf(make):
     return make("zero-shot").fit()
 
 
-def test_a_pool_with_two_parts_is_divided_between_them():
-    limit = chosen("auto", scores_of((400, 0.8), (200, 0.1)))
-    assert limit.way == "mixture"
-    assert limit.share == pytest.approx(1 / 3, abs=0.02)
-
-
-def test_a_pool_with_one_part_does_not_tell_and_the_labels_are_left_out_in_turn():
-    scores = scores_of((600, 0.3))
-    limit = chosen("auto", scores)
-    assert (limit.way, "do not tell" in limit.note, "do not tell" in str(limit)) == ("left-out", True, True)
-    with pytest.raises(InputError, match="do not fall into two parts"):
-        chosen("mixture", scores)
-
-
 def test_the_limit_by_left_out_labels_is_the_median_closeness_to_the_second_label():
     scores = scores_of((90, 0.05))
     best = scores.argmax(axis=1)
@@ -64,14 +50,14 @@ def test_the_limit_by_left_out_labels_is_the_median_closeness_to_the_second_labe
         hidden.append((float(row[second]) - mean[second]) / deviation[second])
     own = np.sort((scores - mean)[np.arange(90), scores.argmax(axis=1)] / deviation[scores.argmax(axis=1)])
     place = np.searchsorted(own, np.median(hidden))
-    assert chosen("left-out", scores).value == pytest.approx((own[place - 1] + own[place]) / 2)
+    assert left_out(scores).value == pytest.approx((own[place - 1] + own[place]) / 2)
 
 
 def test_a_pool_with_one_label_alone_still_tells_apart_what_fits_none():
     own, foreign = scores_of((300, 0.8)), scores_of((100, 0.1))
     own, foreign = own[own.argmax(axis=1) == 0], foreign[foreign.argmax(axis=1) != 0]
     scores = np.concatenate([own, foreign])
-    limit = chosen("auto", scores)
+    limit = left_out(scores)
     closeness = limit.closeness(NAMES, scores, scores.argmax(axis=1))
     assert closeness[: len(own)].min() > limit.value
     assert np.median(closeness[: len(own)]) > np.quantile(closeness[len(own) :], 0.95)
@@ -95,7 +81,7 @@ def test_the_share_without_a_label_counts_what_a_threshold_and_outside_refuse(ti
             assert limit.share == pytest.approx(np.mean([name is None for name in clf.predict(POOL)]))
             assert limit.share == pytest.approx(max(anyway, 1 - coverage), abs=0.02)
             assert ("get none anyway" in str(limit)) == (anyway > 1 - coverage)
-        limit = clf.set_none(POOL, by="left-out").none_
+        limit = clf.set_none(POOL).none_
         assert limit.share == pytest.approx(np.mean([name is None for name in clf.predict(POOL)]))
 
 
@@ -196,8 +182,6 @@ def test_a_pool_of_one_document_is_refused(clf):
         clf.set_none(POOL[:1] * 80)
     with pytest.raises(InputError, match="no document"):
         clf.set_coverage(0.9, [])
-    with pytest.raises(ConfigError, match="by must be"):
-        clf.set_none(POOL, by="guess")
 
 
 # ---- what a label is not, and what lies outside
@@ -268,7 +252,7 @@ def test_a_label_file_with_not_and_outside_reads_back(tmp_path):
 
 
 def test_another_anchor_takes_the_limit_away_and_other_parameters_keep_it(clf):
-    clf.set_none(POOL, by="left-out").set_params(temperature=0.5, anchor=clf.anchor)
+    clf.set_none(POOL).set_params(temperature=0.5, anchor=clf.anchor)
     assert clf.none_ is not None
     with pytest.warns(LabelSpaceWarning, match="set with the anchor 'descriptions', and is not used with 'verbalizer'"):
         clf.set_params(anchor="verbalizer")
@@ -277,7 +261,7 @@ def test_another_anchor_takes_the_limit_away_and_other_parameters_keep_it(clf):
 
 
 def test_a_limit_set_while_long_texts_were_cut_stays_with_a_warning(clf):
-    clf.set_none(POOL, by="left-out").set_params(long_texts="cut")
+    clf.set_none(POOL).set_params(long_texts="cut")
     said = r"limit for 'none of these' was set with long_texts='cut', and long texts score otherwise with 'windows'"
     with pytest.warns(LabelSpaceWarning, match=said):
         clf.set_params(long_texts="windows")
@@ -285,7 +269,7 @@ def test_a_limit_set_while_long_texts_were_cut_stays_with_a_warning(clf):
 
 
 def test_a_limit_that_cannot_be_set_leaves_the_one_before(clf):
-    clf.set_none(POOL, by="left-out")
+    clf.set_none(POOL)
     before, answered = clf.none_, clf.predict(POOL).tolist()
     for wrong in (lambda: clf.set_none(["a", "b"]), lambda: clf.set_coverage(0.7, [])):
         with pytest.raises(InputError):

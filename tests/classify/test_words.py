@@ -151,7 +151,7 @@ def test_a_saved_model_answers_with_the_same_bits_and_needs_no_encoder(clf, tmp_
 
 def test_a_model_opened_to_answer_is_the_whole_model_without_fit(clf, tmp_path):
     clf.set_params(min_probability=0.4, temperature=0.5)
-    clf.set_none([f"{text} {row}" for text in SEEN for row in range(10)], by="left-out").save(tmp_path / "model")
+    clf.set_none([f"{text} {row}" for text in SEEN for row in range(10)]).save(tmp_path / "model")
     texts = [*SEEN, "nothing known here"]
     found, whole = open_to_answer(tmp_path / "model"), load(tmp_path / "model")
     assert isinstance(found, OpenedWords)

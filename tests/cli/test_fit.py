@@ -338,7 +338,7 @@ def test_a_pool_beside_labelled_rows_sets_the_limit_for_none_of_these(
 ):
     pool = tmp_path / "pool.csv"
     pool.write_text("text\n" + "\n".join(f"{text} {row}" for row, text in enumerate(tiny_rows(60)[0])) + "\n")
-    none = ("--pool", pool, "--none", "left-out")
+    none = ("--pool", pool, "--none", "auto")
     result = fit_labelled(run, label_file, tiny_encoder_folder, documents, tmp_path / "m", *none, "--json", "--quiet")
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)

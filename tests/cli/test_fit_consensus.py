@@ -118,7 +118,7 @@ def test_known_shares_of_the_labels_are_met_on_the_pool(run, refused, line, tmp_
     )
 
 
-@pytest.mark.parametrize(("none", "way"), [("left-out", "left-out"), ("0.9", "coverage")])
+@pytest.mark.parametrize(("none", "way"), [("auto", "left-out"), ("0.9", "coverage")])
 def test_none_sets_a_limit_that_predict_honours_and_counts(run, line, tmp_path, none, way):
     result = run(*line, "--none", none, "--json", "--quiet")
     assert result.exit_code == 0, result.output
@@ -148,7 +148,7 @@ def test_a_pool_that_tells_no_limit_leaves_the_model_without_one(run, line, tmp_
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--none", "most"), "--none must be auto, left-out, mixture or a share such as 0.95. Got 'most' instead."),
+        (("--none", "most"), "--none must be auto or a share such as 0.95. Got 'most' instead."),
         (("--none", "1.5"), "--none must be"),
     ],
 )

@@ -248,7 +248,7 @@ def test_long_texts_may_be_read_in_windows_and_the_cost_is_told(run, saved, tmp_
 
 def test_windows_on_a_limit_that_was_set_on_cut_texts_are_warned_of(run, saved, tmp_path):
     pool = [f"the {who} won {row}" for who in ("team", "bank", "coach") for row in range(20)]
-    clf = load(saved).set_none(pool, by="left-out")
+    clf = load(saved).set_none(pool)
     folder = clf.save(tmp_path / "limited")
     said = "warning: the limit for 'none of these' was set with long_texts='cut'"
     assert said in run("predict", folder, "-", "--long-texts", "windows", input="a loan\n").stderr

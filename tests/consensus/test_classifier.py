@@ -607,7 +607,7 @@ def test_a_student_that_is_an_encoder_of_other_settings_is_not_the_view_of_its_n
 
 
 def test_a_limit_of_a_single_view_stays_while_the_labels_have_their_texts(make, tiny_encoder_folder):
-    view = ZeroShotClassifier(LABELS, encoder=str(tiny_encoder_folder)).fit().set_none(POOL, by="left-out")
+    view = ZeroShotClassifier(LABELS, encoder=str(tiny_encoder_folder)).fit().set_none(POOL)
     alone = {"views": [view, "words"], "config": {"documents_per_label": 1000}}
     assert make(**alone).fit(POOL).none_ == view.none_
     turned = {"name": "other", "labels": LABELS["labels"][::-1]}

@@ -157,7 +157,7 @@ def words_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     texts = [f"the {who} {row}" for who in ("team won", "bank closed") for row in range(30)]
     clf = WordsClassifier(["sports", "money"]).fit(texts, ["sports"] * 30 + ["money"] * 30)
-    return clf.set_none(texts, by="left-out").save(tmp_path_factory.mktemp("words") / "model")
+    return clf.set_none(texts).save(tmp_path_factory.mktemp("words") / "model")
 
 
 @pytest.mark.parametrize(

@@ -263,7 +263,6 @@ MODULES = {
         "LACON_OBJECTIVES",
         "LONG_TEXTS",
         "NLI_VARIANTS",
-        "NONE_WAYS",
         "OBJECTIVES",
         "PAPER_LEARNING_RATES",
         "RUNTIMES",

@@ -13,16 +13,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from labelspace.checks import check_choice, check_number, plain
+from labelspace.checks import check_number, plain
 from labelspace.classify.answers import AnswerBlock, Answers, gathered
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.explanation import Explanation
 from labelspace.classify.fitted import Fitted
-from labelspace.classify.none_of_these import chosen, coverage_of
+from labelspace.classify.none_of_these import coverage_of, left_out
 from labelspace.classify.saving import write
 from labelspace.classify.scored_rows import scored_rows, scored_sets
 from labelspace.classify.state import SavedFit, State
-from labelspace.config import NONE_WAYS
 from labelspace.config.saved import SavedConfig
 from labelspace.corpus import Documents, Kind
 from labelspace.errors import ConfigError, InputError
@@ -251,34 +250,31 @@ class Classifier(Fitted, Answering):
         self.none_ = limit
         return self
 
-    def set_none(self, X: Any, *, by: str = "auto") -> Self:
+    def set_none(self, X: Any) -> Self:
         """Make `predict` return None for documents that fit none of the labels, as unlabelled documents tell.
+
+        Each document's label is hidden, and half of the documents are then below the limit.
 
         Args:
             X: 50 unlabelled documents or more, like those to predict. They may hold documents that fit no label.
-            by: how the limit is chosen. `"left-out"`: each document's label is hidden, and half of the documents are
-                then below the limit. `"mixture"`: the documents fall into two parts, and the limit lies between them.
-                `"auto"`: mixture where there are clearly two parts, left-out elsewhere.
 
         Returns:
             The classifier, with `none_` set; `print(clf.none_)` tells the limit, and the share of X below it.
 
         Raises:
-            ConfigError: an unknown way.
-            InputError: there are fewer than 50 documents; or `by="mixture"` and there are not two parts.
+            InputError: there are fewer than 50 documents.
 
         Example:
             >>> from labelspace import ZeroShotClassifier
             >>> clf = ZeroShotClassifier(["sports", "politics"], encoder="tests/data/tiny-bert").fit()
             >>> pool = [f"the {what} {row}" for what in ("match", "vote") for row in range(30)]
-            >>> clf = clf.set_none(pool, by="left-out")
+            >>> clf = clf.set_none(pool)
             >>> clf.none_.way, clf.none_.documents
             ('left-out', 60)
         """
         check_is_fitted(self)
-        check_choice("by", by, NONE_WAYS)
         with self._without_limit():
-            limit = chosen(by, *self._near(X))
+            limit = left_out(*self._near(X))
         self.none_ = limit
         return self
 

@@ -1,11 +1,10 @@
 """The limit below which a document fits none of the labels, chosen on unlabelled documents.
 
 A document's closeness is the score of its likeliest label, standardised over a pool: how many standard deviations it
-lies above what documents of other labels have with that label. Three ways choose the limit:
+lies above what documents of other labels have with that label. Two ways choose the limit:
 
-    coverage   the surest documents, a stated share of the pool, are labelled
     left out   each document's own label is hidden; half of the documents are then below the limit
-    mixture    the pool has two parts, those that fit and those that do not, and the limit lies between them
+    coverage   the surest documents, a stated share of the pool, are labelled
 """
 
 import hashlib
@@ -27,10 +26,6 @@ HARDLY = 0.005
 
 HIDDEN = 0.5
 """Share of documents that are below the limit once their label is hidden."""
-
-APART, GAIN = 2.5, 0.05
-"""Two parts are told apart from this distance of their means on, in standard deviations, and from this gain in BIC for
-each document on."""
 
 FEWEST = 50
 """Fewest documents of the pool."""
@@ -55,7 +50,7 @@ class NoneLimit:
     """Documents of a lower closeness get no label."""
 
     way: str
-    """How it was chosen: `"coverage"`, `"left-out"` or `"mixture"`."""
+    """How it was chosen: `"coverage"` or `"left-out"`."""
 
     share: float
     """Share of the pool without a label, for this or for another reason."""
@@ -142,20 +137,17 @@ def coverage_of(
     return replace(limit, note=why)
 
 
-def chosen(
-    way: str, near: NDArray[np.float32], best: Columns, space: LabelSpace, refused: Refused | None = None
-) -> NoneLimit:
-    """Return the limit that the documents tell.
+def left_out(near: NDArray[np.float32], best: Columns, space: LabelSpace, refused: Refused | None = None) -> NoneLimit:
+    """Return the limit below which half of the documents are once their own label is hidden.
 
     Args:
-        way: one of `NONE_WAYS`; `"auto"` is `"mixture"` where two parts are told apart, and `"left-out"` elsewhere.
         near: [text label] how near the documents of the pool are to the labels.
         best: [text] column of the likeliest label.
         space: the labels.
         refused: [text] whether a document gets no label anyway, so that it counts in `share`; None: each may have one.
 
     Raises:
-        InputError: there are fewer than 50 documents; or `"mixture"` is asked for and the pool has not two parts.
+        InputError: there are fewer than 50 documents.
     """
     if len(near) < FEWEST:
         raise InputError(
@@ -163,16 +155,10 @@ def chosen(
             "state a coverage."
         )
     standard, own, hidden = _measured(near, best, space)
-    between = None if way == "left-out" else _between(own)
-    if between is not None:
-        return _limit(between, "mixture", own, standard, space, refused)
-    cannot_tell = "the documents do not fall into two parts, so they do not tell whether any fits no label"
-    if way == "mixture":
-        raise InputError(f"{cannot_tell}; use left-out, or state a coverage.")
     limit = _limit(float(np.quantile(hidden, HIDDEN)), "left-out", own, standard, space, refused)
-    hardly = "hardly any document is below it, so if some fit no label, state a coverage"
-    notes = [cannot_tell] * (way == "auto") + [hardly] * (limit.share < HARDLY)
-    return replace(limit, note="; ".join(notes))
+    if limit.share >= HARDLY:
+        return limit
+    return replace(limit, note="hardly any document is below it, so if some fit no label, state a coverage")
 
 
 def fingerprint(space: LabelSpace) -> str:
@@ -215,18 +201,3 @@ def _limit(
         standard=standard,
         texts=fingerprint(space),
     )
-
-
-def _between(own: Closeness) -> float | None:
-    """Return where a document belongs to either of two parts as likely; None if there are not two."""
-    from sklearn.mixture import GaussianMixture
-
-    column = own[:, None]
-    one = GaussianMixture(1, random_state=0).fit(column)
-    two: Any = GaussianMixture(2, random_state=0, n_init=3).fit(column)
-    low, high = np.argsort(two.means_[:, 0])
-    distance = (two.means_[high, 0] - two.means_[low, 0]) / np.sqrt(two.covariances_.mean())
-    if distance < APART or one.bic(column) - two.bic(column) < GAIN * len(own):
-        return None
-    places = np.linspace(two.means_[low, 0], two.means_[high, 0], 201)
-    return float(places[np.abs(two.predict_proba(places[:, None])[:, low] - 0.5).argmin()])

@@ -46,7 +46,7 @@ from labelspace.cli.options import (
 )
 from labelspace.cli.printing import hush, note, print_json, print_pairs, resuming, tell
 from labelspace.cli.settings import Set, SettingsCommand, ShowSettings, is_given, print_settings, read_settings
-from labelspace.config import NONE_WAYS, ConsensusConfig, EncodingConfig, SearchConfig
+from labelspace.config import ConsensusConfig, EncodingConfig, SearchConfig
 from labelspace.config.fields import Setting
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, InputError, LabelFileError, LabelSpaceWarning, OutputError
@@ -122,7 +122,7 @@ def fit_command(
     none: Annotated[
         str | None,
         typer.Option(
-            metavar="auto|left-out|mixture|SHARE",
+            metavar="auto|SHARE",
             help="Give no label to documents that fit none, by a limit that --pool tells; or label this SHARE of the "
             "pool, as 0.95.",
         ),
@@ -247,18 +247,17 @@ def _print_settings(context: typer.Context, method: str, *, as_json: bool) -> No
 
 
 def _limit(none: str | None, pool: str | None) -> str | float | None:
-    """Return how the limit for "none of these" is chosen: a way, or the share of documents to label."""
+    """Return how the limit for "none of these" is chosen: `"auto"`, or the share of documents to label."""
     if none is None:
         return None
     if pool is None:
         raise ConfigError("--none needs --pool FILE, unlabelled documents that tell where the limit lies.")
-    if none in NONE_WAYS:
+    if none == "auto":
         return none
     try:
         share = float(none)
     except ValueError:
-        ways = ", ".join(NONE_WAYS)
-        raise ConfigError(f"--none must be {ways} or a share such as 0.95. Got {none!r} instead.") from None
+        raise ConfigError(f"--none must be auto or a share such as 0.95. Got {none!r} instead.") from None
     check_number("--none", share, above=0, below=1)
     return share
 
@@ -285,7 +284,7 @@ def _prior(words: str | None, space: LabelSpace) -> dict[str, float] | None:
 def _set_limit(model: Any, texts: list[str], limit: str | float) -> None:
     """Set the limit; where the documents do not tell one, the model is kept without it."""
     try:
-        model.set_coverage(limit, texts) if isinstance(limit, float) else model.set_none(texts, by=limit)
+        model.set_coverage(limit, texts) if isinstance(limit, float) else model.set_none(texts)
     except InputError as error:
         warnings.warn(f"no limit for 'none of these' is set: {error}", LabelSpaceWarning, stacklevel=2)
 

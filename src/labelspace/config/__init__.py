@@ -4,7 +4,7 @@
 """
 
 from labelspace.config.consensus import ConsensusConfig
-from labelspace.config.decision import ANCHORS, DEFAULT_ANCHOR, LONG_TEXTS, NONE_WAYS, DecisionConfig
+from labelspace.config.decision import ANCHORS, DEFAULT_ANCHOR, LONG_TEXTS, DecisionConfig
 from labelspace.config.encoding import DTYPES, RUNTIMES, EncodingConfig
 from labelspace.config.lacon import LABEL_STARTS, LACON_HEADS, LACON_OBJECTIVES, LaConConfig
 from labelspace.config.nli import NLI_VARIANTS, NLIConfig
@@ -49,7 +49,6 @@ __all__ = [
     "LACON_OBJECTIVES",
     "LONG_TEXTS",
     "NLI_VARIANTS",
-    "NONE_WAYS",
     "OBJECTIVES",
     "PAPER_LEARNING_RATES",
     "RUNTIMES",

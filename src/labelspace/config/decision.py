@@ -8,9 +8,6 @@ from labelspace.config.saved import SavedConfig
 from labelspace.config.training import TrainingConfig
 
 ANCHORS = ("verbalizer", "descriptions", "both")
-NONE_WAYS = ("auto", "left-out", "mixture")
-"""Ways to choose the limit for "none of these" without a stated share."""
-
 DEFAULT_ANCHOR = "descriptions"  # measured best on average, see docs/benchmarks.md; the paper takes "verbalizer"
 
 LONG_TEXTS = ("cut", "windows")

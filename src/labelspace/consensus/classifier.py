@@ -275,9 +275,9 @@ class ConsensusClassifier(Answering):
         self._fitted().set_coverage(coverage, X)
         return self
 
-    def set_none(self, X: Any, *, by: str = "auto") -> Self:
+    def set_none(self, X: Any) -> Self:
         """Give no label to documents that fit none; see `Classifier.set_none`."""
-        self._fitted().set_none(X, by=by)
+        self._fitted().set_none(X)
         return self
 
     def save(self, folder: str | Path) -> Path:

@@ -6,7 +6,7 @@ import numpy as np
 
 from labelspace.classify import Answers, ZeroShotClassifier
 from labelspace.classify.explanation import explain_answer, nearest_descriptions
-from labelspace.classify.none_of_these import FEWEST, chosen
+from labelspace.classify.none_of_these import FEWEST, left_out
 from labelspace.labels import LabelSpace
 from labelspace.serve.label_texts import KnownTexts
 from labelspace.serve.studio.documents import StudioPool
@@ -33,7 +33,7 @@ class Answered:
         judged = self.model.head_.judge_vectors(pool.vectors, space)
         if none and len(pool.texts) >= FEWEST:
             found = self.model.decision().answers(space.names, *judged)
-            self.model.none_ = chosen("auto", judged.scores, found.likeliest, space, found.columns < 0)
+            self.model.none_ = left_out(judged.scores, found.likeliest, space, found.columns < 0)
         self.decision = self.model.decision()
         self.answers: Answers = self.decision.answers(space.names, *judged)
         self.doubt = self.decision.doubt(self.answers, "entropy")

@@ -10,7 +10,7 @@ import numpy as np
 from labelspace.classify import Answers, Classifier, LaConClassifier
 from labelspace.classify.head import Judged
 from labelspace.classify.joint import JointClassifier
-from labelspace.classify.none_of_these import chosen
+from labelspace.classify.none_of_these import left_out
 from labelspace.consensus import ConsensusClassifier
 from labelspace.consensus.signals import NEIGHBOURS
 from labelspace.consensus.views import WORDS
@@ -167,7 +167,7 @@ class Training:
         if none:
             found = model.decision().answers(space.names, *judged)
             near = judged.scores if judged.near is None else judged.near
-            model.none_ = chosen("auto", near, found.likeliest, space, found.columns < 0)
+            model.none_ = left_out(near, found.likeliest, space, found.columns < 0)
         return model.decision().answers(space.names, *judged)
 
     def _graph(self, model: Any) -> Graph:
