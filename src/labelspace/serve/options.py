@@ -18,23 +18,20 @@ class Options:
 
     Args:
         encoder: the model's encoder.
-        temperature: of the softmax over the options.
         most: number of texts of options whose vectors are kept.
     """
 
-    def __init__(self, encoder: Encoder, temperature: float, most: int) -> None:
-        self.encoder, self.temperature = encoder, temperature
-        self.known = KnownTexts(encoder, most)
+    def __init__(self, encoder: Encoder, most: int) -> None:
+        self.encoder, self.known = encoder, KnownTexts(encoder, most)
 
     @classmethod
     def of(cls, classifier: Any, most: int) -> "Options | None":
         """Return the options of a classifier; None if it compares documents with nothing but what it learned."""
-        if not isinstance(classifier.head_, ByAnchors):
-            return None
-        # Not the classifier's own temperature, which may have been set for the answers to its own labels.
-        return cls(classifier.encoder_, DecisionConfig.temperature, most)
+        return cls(classifier.encoder_, most) if isinstance(classifier.head_, ByAnchors) else None
 
     def answers(self, texts: Matrix, space: LabelSpace) -> Answers:
         """Return the answers of vectors [text dim], the same as those of `ZeroShotClassifier(anchor="both")`."""
         head = ByAnchors(self.encoder, space, self.known.label_vectors(space), "both")
-        return Decision(temperature=self.temperature).answers(space.names, head.judge_vectors(texts, space).scores)
+        # Not the classifier's own temperature, which may have been set for the answers to its own labels.
+        decision = Decision(temperature=DecisionConfig.temperature)
+        return decision.answers(space.names, head.judge_vectors(texts, space).scores)
