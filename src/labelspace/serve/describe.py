@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pydantic import TypeAdapter
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
+from pydantic.json_schema import JsonSchemaMode
 
 from labelspace.serve.operations import Operation
 from labelspace.version import __version__
@@ -40,22 +40,13 @@ def described(operations: Sequence[Operation], *, keyed: bool = False, without: 
             wanted.append(((number, key), "serialization", TypeAdapter(getattr(operation, key))))
         if operation.takes is not None:
             wanted.append(((number, "takes"), "validation", TypeAdapter(operation.takes)))
-    schemas, parts = TypeAdapter.json_schemas(
-        [(key, mode, adapter) for key, mode, adapter in wanted],
-        ref_template="#/components/schemas/{model}",
-        schema_generator=GenerateJsonSchema,
-    )
+    schemas, parts = TypeAdapter.json_schemas(wanted, ref_template="#/components/schemas/{model}")
     found = {key: schema for (key, _), schema in schemas.items()}
     paths: dict[str, Any] = {}
     for number, operation in enumerate(operations):
         free = operation.path in without
-        told = _operation(
-            operation,
-            found[number, "gives"],
-            found.get((number, "takes")),
-            found[number, "problem"],
-            keyed and not free,
-        )
+        own = found[number, "gives"], found.get((number, "takes")), found[number, "problem"]
+        told = _operation(operation, *own, keyed and not free)
         paths.setdefault(operation.path, {})[operation.method.lower()] = {**told, "security": []} if free else told
     document: dict[str, Any] = {
         "openapi": "3.1.0",

@@ -185,7 +185,6 @@ async def _done_or_gone(work: "asyncio.Future[Any]", request: Request) -> None:
     try:
         await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not work.done():
-            work.cancel()
             raise ClientDisconnect
     finally:
         work.cancel()
