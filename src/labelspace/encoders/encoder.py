@@ -75,11 +75,6 @@ class Encoder:
         (2, 32)
     """
 
-    # Defaults, for an encoder that an older version pickled.
-    revision: str | None = None
-    offline: bool | None = None
-    _warned: bool = False
-
     def __init__(
         self,
         name: str | Path = DEFAULT_ENCODER,
@@ -110,7 +105,7 @@ class Encoder:
         self.folder = Path(found.path_or_name)
         self.pooling = pooling
         self.revision, self.offline = revision, offline
-        self._trained = False
+        self._trained = self._warned = False
         self._dtype = choose_dtype(dtype, self.device)
         self._opening: dict[str, Any] = {"pooling": pooling, "trust_remote_code": trust_remote_code}
         self._backbone: Backbone | None = None
