@@ -340,14 +340,16 @@ def test_a_gte_folder_that_was_converted_to_a_built_in_class_passes(tiny_encoder
         ({"auto_map": "file.Class"}, "file.Class"),
     ],
 )
-def test_code_named_in_a_configuration_is_found(config: dict[str, object], code: str):
+def test_code_named_in_a_configuration_is_found(config: dict[str, object], code: str, tmp_path: Path):
+    (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(RemoteCodeError, match=code):
-        check_remote_code(config, trust_remote_code=False)
+        check_remote_code(tmp_path, trust_remote_code=False)
 
 
 @pytest.mark.parametrize("config", [{}, {"auto_map": {}}, {"auto_map": None}])
-def test_a_configuration_without_code_passes(config: dict[str, object]):
-    check_remote_code(config, trust_remote_code=False)
+def test_a_configuration_without_code_passes(config: dict[str, object], tmp_path: Path):
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    check_remote_code(tmp_path, trust_remote_code=False)
 
 
 def test_a_module_class_from_elsewhere_is_code_too(tiny_encoder_folder: Path, tmp_path: Path):

