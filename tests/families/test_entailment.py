@@ -273,8 +273,9 @@ def test_pair_scores_are_the_scores_of_those_pairs(tiny: EntailmentScorer):
     assert np.abs(found - table.ravel()).max() < 1e-5
 
 
-def test_pair_scores_work_in_windows(tiny: EntailmentScorer):
-    blocks = list(tiny.model.pair_logits(TEXTS, TEXTS[:4] + ["good"] * 3, window=3))
+def test_pair_scores_work_in_windows(tiny: EntailmentScorer, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(cross_encoder, "WINDOW", 3)
+    blocks = list(tiny.model.pair_logits(TEXTS, TEXTS[:4] + ["good"] * 3))
     assert [len(block) for block in blocks] == [3, 3, 1]
 
 
@@ -313,25 +314,28 @@ def test_memory_is_bounded_by_one_window(tiny: EntailmentScorer, monkeypatch: py
         return plan_pairs(texts, labels, of, **options)
 
     monkeypatch.setattr(cross_encoder, "plan_pairs", counted)
-    blocks = tiny.model.logits(TEXTS * 4, SPACE.verbalizers, window=15)
+    monkeypatch.setattr(cross_encoder, "WINDOW", 15)
+    blocks = tiny.model.logits(TEXTS * 4, SPACE.verbalizers)
     assert next(blocks).shape == (3, len(SPACE), 3)
     assert planned == [12]  # nothing beyond the first window is computed before it is requested
     assert sum(len(block) for block in blocks) == len(TEXTS) * 4 - 3
     assert max(planned) == 12
 
 
-def test_windows_change_no_score(tiny: EntailmentScorer):
-    one_by_one = np.concatenate(list(tiny.model.logits(TEXTS, SPACE.verbalizers, window=1)))
-    assert np.abs(one_by_one - all_logits(tiny.model, TEXTS, SPACE.verbalizers)).max() < 1e-5
+def test_windows_change_no_score(tiny: EntailmentScorer, monkeypatch: pytest.MonkeyPatch):
+    together = all_logits(tiny.model, TEXTS, SPACE.verbalizers)
+    monkeypatch.setattr(cross_encoder, "WINDOW", 1)
+    assert np.abs(together - all_logits(tiny.model, TEXTS, SPACE.verbalizers)).max() < 1e-5
 
 
-def test_progress_counts_pairs_up_to_the_total(tiny: EntailmentScorer):
+def test_progress_counts_pairs_up_to_the_total(tiny: EntailmentScorer, monkeypatch: pytest.MonkeyPatch):
     told: list[tuple[float, float | None]] = []
 
     def report(done: float, total: float | None = None, note: str = "") -> None:
         told.append((done, total))
 
-    list(tiny.model.logits(TEXTS, SPACE.verbalizers, report=report, window=8))
+    monkeypatch.setattr(cross_encoder, "WINDOW", 8)
+    list(tiny.model.logits(TEXTS, SPACE.verbalizers, report=report))
     assert told[-1] == (len(TEXTS) * len(SPACE),) * 2
     assert [done for done, _ in told] == sorted(done for done, _ in told)
 

@@ -14,7 +14,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from labelspace.checks import check_number
 from labelspace.config import EncodingConfig
 from labelspace.encoders.opening import NO_LIMIT, opening, padded_table
 from labelspace.encoders.precision import choose_device, choose_dtype
@@ -162,7 +161,7 @@ class CrossEncoder:
         return sum(weight.numel() for weight in self.model.parameters())
 
     def logits(
-        self, texts: Sequence[str], labels: Sequence[str], *, report: Progress = silent, window: int = WINDOW
+        self, texts: Sequence[str], labels: Sequence[str], *, report: Progress = silent
     ) -> Iterator[NDArray[np.float32]]:
         """Compute the logits of every text with every label, in constant memory.
 
@@ -170,7 +169,6 @@ class CrossEncoder:
             texts: the first of each pair.
             labels: the second of each pair.
             report: called with the number of pairs done.
-            window: most pairs planned together; a text with more labels than this is planned alone.
 
         Yields:
             [text label class] float32, block by block, in the order of `texts`.
@@ -178,14 +176,13 @@ class CrossEncoder:
         Raises:
             InputError: a text is not a string, or a label leaves no room for the text.
         """
-        check_number("window", window, least=1, whole=True)
         check_texts("texts", texts)
         check_texts("labels", labels)
         if not len(texts) or not len(labels):
             return
         label_ids = self._tokenize(labels)
         check_labels_fit(labels, label_ids, self.layout, self.max_tokens)
-        size = max(1, window // len(labels))
+        size = max(1, WINDOW // len(labels))  # a text with more labels than the window is planned alone
         total = len(texts) * len(labels)
         for start in range(0, len(texts), size):
             text_ids = self._tokenize(texts[start : start + size])
@@ -194,7 +191,7 @@ class CrossEncoder:
             yield block.reshape(len(text_ids), len(labels), self.classes)
 
     def pair_logits(
-        self, firsts: Sequence[str], seconds: Sequence[str], *, report: Progress = silent, window: int = WINDOW
+        self, firsts: Sequence[str], seconds: Sequence[str], *, report: Progress = silent
     ) -> Iterator[NDArray[np.float32]]:
         """Compute the logits of `firsts[i]` with `seconds[i]`, in constant memory.
 
@@ -202,7 +199,6 @@ class CrossEncoder:
             firsts: the first of each pair, a premise.
             seconds: the second of each pair, a hypothesis; never cut.
             report: called with the number of pairs done.
-            window: pairs planned together.
 
         Yields:
             [pair class] float32, block by block, in the order of the pairs.
@@ -210,11 +206,10 @@ class CrossEncoder:
         Raises:
             InputError: the lengths differ, a text is not a string, or a hypothesis leaves no room for its premise.
         """
-        check_number("window", window, least=1, whole=True)
         check_pairs(firsts, seconds)
-        for start in range(0, len(firsts), window):
-            part = seconds[start : start + window]
-            first_ids, second_ids = self._tokenize(firsts[start : start + window]), self._tokenize(part)
+        for start in range(0, len(firsts), WINDOW):
+            part = seconds[start : start + WINDOW]
+            first_ids, second_ids = self._tokenize(firsts[start : start + WINDOW]), self._tokenize(part)
             check_labels_fit(part, second_ids, self.layout, self.max_tokens)
             of = [(place, place) for place in range(len(part))]
             yield self._run(self._plan(first_ids, second_ids, of), start, len(firsts), report)
