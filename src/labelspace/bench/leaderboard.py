@@ -39,7 +39,6 @@ def leaderboard_payload(
     url: str | None = None,
     precision: str = "unknown",
     device: str = "cpu",
-    batch_size: int | None = None,
     limit: int | None = None,
     timestamp: str | None = None,
     commit: str | None = None,
@@ -57,7 +56,6 @@ def leaderboard_payload(
         url: the model's page or download.
         precision: dtype of the computation, such as `"bfloat16"`.
         device: device of the run.
-        batch_size: texts per batch; None: batched by tokens.
         limit: maximum rows of each data set; None: all.
         timestamp: time of the measurement, ISO 8601; None: now.
         commit: commit of the measuring code.
@@ -117,7 +115,7 @@ def leaderboard_payload(
             "timestamp": timestamp or datetime.now(UTC).isoformat(),
             "device": device,
             "precision": precision,
-            "batch_size": batch_size,
+            "batch_size": None,  # texts are batched by tokens
             "max_samples": limit,
         },
         "results": {"overall": _means(list(by_dataset.values())), "by_task": by_task, "by_dataset": by_dataset},

@@ -81,8 +81,7 @@ def bootstrap_interval(
     """
     check_choice("metric", metric, METRICS)
     check_number("repeats", repeats, least=1, whole=True)
-    check_number("level", level, above=0)
-    check_number("level", level, most=1)
+    check_number("level", level, above=0, most=1)
     cells, counts = _confusion_cells(targets, predicted, names_count)
     total = int(counts.sum())
     generator = np.random.default_rng(child_seed(seed, "bootstrap"))
