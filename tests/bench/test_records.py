@@ -8,7 +8,7 @@ import pytest
 from bench.fakes import record
 from labelspace.bench.records import NEEDED
 from labelspace.bench.store import ResultStore
-from labelspace.errors import ConfigError, InputError
+from labelspace.errors import InputError
 
 SHIPPED = sorted((Path(__file__).parents[2] / "benchmarks" / "results").glob("btzsc*.jsonl"))
 PAIRS = {"task": "nli", "benchmark": "nli", "task_family": "nli", "metrics": {"auroc": 0.6}, "by_source": {"x": 0.6}}
@@ -114,9 +114,7 @@ def test_a_missing_required_field_is_named(tmp_path, name):
         ResultStore(tmp_path / "results.jsonl").records()
 
 
-def test_nli_records_need_their_sources(tmp_path):
-    with pytest.raises(InputError, match="by_source must be"):
-        written(tmp_path, **{**PAIRS, "by_source": None}).records()
+def test_nli_records_have_their_sources(tmp_path):
     assert len(written(tmp_path, **PAIRS).records()) == 2
 
 
@@ -130,13 +128,3 @@ def test_lines_that_are_not_records_are_refused(tmp_path, line):
     (tmp_path / "results.jsonl").write_text(line + "\n")
     with pytest.raises(InputError, match="line 1 is no"):
         ResultStore(tmp_path / "results.jsonl").records()
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"texts": 0}, {"family": None}, {"metrics": {"macro_f1_predicted": 0.5}}, {"limit": "10"}], ids=str
-)
-def test_a_record_that_could_not_be_read_back_is_not_written(tmp_path, wrong):
-    store = ResultStore(tmp_path / "results.jsonl")
-    with pytest.raises(ConfigError, match="record cannot be stored"):
-        store.append({**record(), **wrong})
-    assert not store.path.exists()

@@ -129,13 +129,6 @@ def test_an_invalid_record_is_not_written(store, wrong, said):
     assert not store.path.exists()
 
 
-def test_a_record_without_a_field_of_the_key_is_not_written(store):
-    bare = record()
-    del bare["seed"]
-    with pytest.raises(ConfigError, match="it lacks seed"):
-        store.append(bare)
-
-
 def test_a_missing_folder_is_an_error_before_and_during_writing(tmp_path):
     store = ResultStore(tmp_path / "nowhere" / "results.jsonl")
     for write in (store.check_writable, lambda: store.append(record())):
