@@ -2,7 +2,6 @@
 
 import itertools
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,8 +79,3 @@ def test_windows_read_only_as_far_as_needed():
     assert read == 10
     next(stream)
     assert read == 20
-
-
-@pytest.mark.parametrize("lengths", [[3, 3, 3, 3], [3, 3, 3]])
-def test_the_plan_is_the_same_for_the_same_lengths(lengths: list[int]):
-    assert plan_batches(lengths, 6) == plan_batches(list(lengths), 6)

@@ -318,13 +318,6 @@ def test_loading_prints_nothing(capfd):
 # ---- GGUF
 
 
-def test_a_missing_gguf_file_is_refused(tmp_path):
-    with pytest.raises(EncoderNotFoundError, match=r"no GGUF file .*nothing\.gguf"):
-        CausalModel.load(tmp_path / "nothing.gguf")
-    with pytest.raises(EncoderNotFoundError, match=r"no GGUF file .*nothing\.gguf"):
-        CausalModel.load(tmp_path, gguf_file="nothing.gguf")
-
-
 def test_a_gguf_file_is_not_requested_from_the_hub_when_offline():
     with pytest.raises(EncoderNotFoundError, match=r"no GGUF file 'a\.gguf' of 'nobody/nothing': .* not asked"):
         CausalModel.load("nobody/nothing", gguf_file="a.gguf", offline=True)

@@ -17,7 +17,6 @@ from labelspace.training.batches import epoch_batches
 from labelspace.training.gradients import seeded
 from labelspace.training.nli import NLIModel, dev_scores, pair_loss, train_nli
 from labelspace.training.schedule import cosine_factor
-from stops import Stop, stop_at
 from training.nli.toy import toy_pairs
 from weights import same_bits, weights_of
 
@@ -188,17 +187,6 @@ def test_a_resumed_run_is_bit_identical_to_an_uninterrupted_one(straight, tmp_pa
     went_on = train_nli(resumed, TRAIN, DEV, SHORT, folder=tmp_path / "checkpoint", resume=True)
     assert went_on.looks == run.looks
     assert (went_on.best_step, went_on.stop_reason) == (run.best_step, run.stop_reason)
-    assert same_bits(weights_of(resumed), weights_of(model))
-
-
-def test_a_run_stopped_without_warning_resumes_bit_identically(straight, tmp_path):
-    """Like a kill, `Stop` is not caught; the tests of `train-nli` kill a process."""
-    model, run = straight
-    with pytest.raises(Stop):
-        train_nli(tiny(), TRAIN, DEV, SHORT, folder=tmp_path / "checkpoint", callbacks=[stop_at(8)])
-    resumed = tiny()
-    went_on = train_nli(resumed, TRAIN, DEV, SHORT, folder=tmp_path / "checkpoint", resume=True)
-    assert went_on.looks == run.looks
     assert same_bits(weights_of(resumed), weights_of(model))
 
 
