@@ -156,7 +156,7 @@ def check_options(context: typer.Context, method: str, own: Mapping[str, Any], *
         own: settings that have their own option.
         several: whether a text may have several labels.
     """
-    goes_with = {**_GOES_WITH, **{name: _methods_with(name) for name in own}}
+    goes_with = {**_GOES_WITH, **{name: tuple(m for m in METHODS if name in settings_of_method(m)) for name in own}}
     if several:
         goes_with |= dict.fromkeys(("pool", "label_column"), OF_SEVERAL)
         if is_given(context, "none"):
@@ -218,7 +218,3 @@ def make(method: str, space: "LabelSpace", encoder: "Encoder", settings: Mapping
     if method == "consensus":
         return made(space, [encoder, *arguments.pop("views")], **arguments)
     return made(space, encoder, **arguments)
-
-
-def _methods_with(name: str) -> tuple[str, ...]:
-    return tuple(method for method in METHODS if name in settings_of_method(method))

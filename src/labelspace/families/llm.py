@@ -53,12 +53,7 @@ _CANDIDATES = (
 )
 
 
-def option_symbols(
-    encode: Callable[[Sequence[str]], list[list[int]]],
-    *,
-    unknown: int | None = None,
-    most: int = MOST_SYMBOLS,
-) -> dict[str, int]:
+def option_symbols(encode: Callable[[Sequence[str]], list[list[int]]], *, unknown: int | None = None) -> dict[str, int]:
     """Find strings that are a single token at the end of the prompt.
 
     The candidates are letters (A to Z, a to z), then digits, Greek, Cyrillic and accented letters, then pairs of
@@ -68,7 +63,6 @@ def option_symbols(
     Args:
         encode: the tokenizer, without start and end tokens.
         unknown: the tokenizer's id for unknown tokens, if it has one.
-        most: most symbols to return.
 
     Returns:
         Symbol to token id, in the order of the options; all ids are distinct.
@@ -76,9 +70,9 @@ def option_symbols(
     Example:
         In a tokenizer of single bytes the blank is a token of its own, so the bare letters are used.
 
-        >>> symbols = option_symbols(lambda texts: [list(text.encode()) for text in texts], most=3)
-        >>> symbols
-        {'A': 65, 'B': 66, 'C': 67}
+        >>> symbols = option_symbols(lambda texts: [list(text.encode()) for text in texts])
+        >>> len(symbols), symbols["A"]
+        (62, 65)
 
     Reference:
         BTZSC benchmark, appendix C.3. It uses letters only, but 77 labels need more than 52.
@@ -87,7 +81,7 @@ def option_symbols(
     blank = " " if len(spaced) == len(before) + 1 and spaced[:-1] == before and spaced[-1] != unknown else ""
     found: dict[str, int] = {}
     for symbol, ids in zip(_CANDIDATES, encode([f"{CHOICE_SUFFIX}{blank}{each}" for each in _CANDIDATES]), strict=True):
-        if len(found) == most:
+        if len(found) == MOST_SYMBOLS:
             break
         one_more = len(ids) == len(before) + 1 and ids[:-1] == before
         if one_more and ids[-1] != unknown and ids[-1] not in found.values():

@@ -292,7 +292,8 @@ class NLIModel(nn.Module):
             with quiet_loading():
                 self.backbone.save_pretrained(new, safe_serialization=True)
                 self.tokenizer.save_pretrained(new)
-            save_file(_plain_weights(self.head), new / "head.safetensors")
+            head = {name: value.detach().cpu().contiguous() for name, value in self.head.state_dict().items()}
+            save_file(head, new / "head.safetensors")
             (new / "README.md").write_text(model_card(header), encoding="utf-8")
             self.header = write_header(new, header)
             if keep_checkpoint and (folder / CHECKPOINT).is_dir():
@@ -351,7 +352,3 @@ class NLIModel(nn.Module):
             header=header,
         )
         return model.to(place)
-
-
-def _plain_weights(module: nn.Module) -> dict[str, Tensor]:
-    return {name: value.detach().cpu().contiguous() for name, value in module.state_dict().items()}
