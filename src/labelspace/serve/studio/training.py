@@ -44,7 +44,6 @@ class Progress:
     """`"idle"`, `"running"`, `"done"`, `"stopped"` or `"failed"`."""
     method: str = ""
     step: int = 0
-    loss: float | None = None
     note: str = ""
     started: float = 0.0
     seconds: float = 0.0
@@ -150,7 +149,7 @@ class Training:
         def tell(step: int, values: dict[str, float]) -> None:  # noqa: ARG001 - it begins anew with each part
             self._check()
             progress.step += 1
-            progress.loss, progress.note = values.get("loss", progress.loss), "training"
+            progress.note = "training"
 
         if method == "consensus":
             return ConsensusClassifier(space, [encoder, WORDS], callbacks=[tell]).fit(texts).model_
