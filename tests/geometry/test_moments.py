@@ -92,32 +92,6 @@ def test_many_small_blocks_keep_the_digits_that_a_running_sum_in_float32_would_l
     torch.testing.assert_close(moments.covariance(), wide.T.cov(correction=0), rtol=1e-10, atol=1e-12)
 
 
-def test_parts_seen_apart_can_be_merged_in_any_order():
-    vectors, sources = relations(50)
-    whole = seen(vectors, sources, [20])
-    for order in (1, -1):
-        first, second = [seen(vectors[rows], sources[rows], []) for rows in (slice(0, 13), slice(13, 50))][::order]
-        first.merge(second)
-        first.merge(RelationMoments(["a", "b", "c"]))
-        assert first.count == 50
-        assert torch.equal(first.source_counts, whole.source_counts)
-        torch.testing.assert_close(first.covariance(), whole.covariance(), rtol=1e-12, atol=1e-14)
-        torch.testing.assert_close(first.source_means, whole.source_means, rtol=1e-12, atol=1e-14)
-    empty = RelationMoments(["a", "b", "c"])
-    empty.merge(whole)
-    torch.testing.assert_close(empty.covariance(), whole.covariance())
-    empty.update(vectors, sources)
-    assert whole.count == 50, "what was merged is a copy"
-
-
-def test_a_source_that_only_one_part_has_seen_is_merged_too():
-    vectors = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64)
-    first, second = seen(vectors[:1], torch.tensor([0]), []), seen(vectors[1:], torch.tensor([2]), [])
-    first.merge(second)
-    assert first.source_counts.tolist() == [1, 0, 1]
-    assert first.source_means.tolist() == [[1.0, 2.0], [0.0, 0.0], [3.0, 4.0]]
-
-
 def test_a_large_block_is_cut_and_gives_the_same(monkeypatch: pytest.MonkeyPatch):
     vectors, sources = relations(40)
     whole = seen(vectors, sources, [])
@@ -220,8 +194,6 @@ def test_another_width_is_refused():
     moments = seen(*relations(40), [])
     with pytest.raises(ShapeError, match=r"width of those before, 6 \(two embeddings of 3\)\. Got 8 instead"):
         moments.update(torch.zeros(2, 8), torch.tensor([0, 1]))
-    with pytest.raises(ShapeError, match="moments of width 6 cannot take in others of width 8"):
-        moments.merge(seen(*relations(40, width=8), []))
 
 
 @pytest.mark.parametrize("ids", [[0, 3], [-1, 0]])
@@ -244,11 +216,6 @@ def test_a_wrong_shape_is_refused(vectors: Tensor, sources: Tensor | None):
 def test_sources_need_names_of_their_own(names: list[str]):
     with pytest.raises(InputError, match="sources must be names, each once"):
         RelationMoments(names)
-
-
-def test_moments_of_other_sources_are_not_merged():
-    with pytest.raises(InputError, match=r"where their sources are the same\. Got b instead of a"):
-        RelationMoments(["a"]).merge(RelationMoments(["b"]))
 
 
 def test_an_empty_block_adds_nothing():

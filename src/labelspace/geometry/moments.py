@@ -51,12 +51,12 @@ class Moments:
         mean = block.mean(dim=0)
         centred = block - mean
         self.scatter.addmm_(centred.T, centred)
-        self._join(block.shape[0], mean)
-
-    def merge(self, other: "Moments") -> None:
-        """Add what another one has seen; the other one stays as it is."""
-        self.scatter += other.scatter
-        self._join(other.count, other.mean)
+        # Move the mean, and add the scatter of the two means around their common one.
+        total = self.count + len(block)
+        apart = mean - self.mean
+        self.scatter.addr_(apart, apart, alpha=self.count * len(block) / total)
+        self.mean += apart * (len(block) / total)
+        self.count = total
 
     def covariance(self) -> Float[Tensor, "dim dim"]:
         """Return the covariance, with 1/N as in the paper and not 1/(N-1)."""
@@ -66,16 +66,6 @@ class Moments:
         """Whether all vectors seen are one vector, but for rounding."""
         spread = self.scatter.diagonal().sum() / max(self.count, 1)
         return bool(spread <= _ROUNDING**2 * self.mean.square().sum())
-
-    def _join(self, count: int, mean: Tensor) -> None:
-        """Move the mean, and add the scatter of the two means around their common one."""
-        total = self.count + count
-        if not total:
-            return
-        apart = mean - self.mean
-        self.scatter.addr_(apart, apart, alpha=self.count * count / total)
-        self.mean += apart * (count / total)
-        self.count = total
 
 
 def as_matrix(

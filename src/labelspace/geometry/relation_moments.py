@@ -15,7 +15,7 @@ from labelspace.geometry.moments import Moments, first_not_finite, row_blocks
 class RelationMoments:
     """Mean, covariance and source means of relation vectors, in one pass and float64.
 
-    Memory is that of D^2 + S D numbers, whatever the number of pairs. Parts that were seen apart can be merged.
+    Memory is that of D^2 + S D numbers, whatever the number of pairs.
 
     Args:
         sources: the names of the sources; source ids are positions in it.
@@ -83,45 +83,19 @@ class RelationMoments:
         """
         self._check(relations, sources)
         relations, sources = relations.detach().cpu(), sources.cpu()
-        self._set_width(relations.shape[1])
+        if not self.width:
+            self._all = Moments(relations.shape[1])
+            self._source_means = torch.zeros(len(self.sources), self.width, dtype=torch.float64)
         for start, block in row_blocks(relations):
             ids = sources[start : start + len(block)]
             self._all.update(block)
             counts = torch.bincount(ids, minlength=len(self.sources))
             # Differences to the means so far, not the relations themselves: a common offset costs no digits.
             apart = torch.zeros_like(self._source_means).index_add_(0, ids, block - self._source_means[ids])
-            self._move(counts, apart / counts.clamp(min=1)[:, None])
-
-    def merge(self, other: "RelationMoments") -> None:
-        """Add what another one has seen; the other one stays as it is.
-
-        Raises:
-            InputError: it has other sources.
-            ShapeError: it has another width.
-        """
-        if other.sources != self.sources:
-            raise InputError(
-                f"moments can be merged where their sources are the same. Got {', '.join(other.sources)} "
-                f"instead of {', '.join(self.sources)}."
-            )
-        if not other.count:
-            return
-        if self.count and other.width != self.width:
-            raise ShapeError(f"moments of width {self.width} cannot take in others of width {other.width}.")
-        self._set_width(other.width)
-        self._all.merge(other._all)
-        self._move(other.source_counts, other.source_means - self._source_means)
-
-    def _set_width(self, width: int) -> None:
-        if not self.width:
-            self._all = Moments(width)
-            self._source_means = torch.zeros(len(self.sources), width, dtype=torch.float64)
-
-    def _move(self, counts: Tensor, apart: Tensor) -> None:
-        """Move the source means towards those of `counts` more relations that lie `apart` from them."""
-        self.source_counts = self.source_counts + counts
-        shares = counts.double() / self.source_counts.clamp(min=1)  # whole numbers alone would divide in float32
-        self._source_means += apart * shares[:, None]
+            apart /= counts.clamp(min=1)[:, None]
+            self.source_counts = self.source_counts + counts
+            shares = counts.double() / self.source_counts.clamp(min=1)  # whole numbers alone would divide in float32
+            self._source_means += apart * shares[:, None]
 
     def _check(self, relations: Tensor, sources: Tensor) -> None:
         check_relations(relations, sources, self.width or None)
