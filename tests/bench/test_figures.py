@@ -14,7 +14,7 @@ from labelspace.bench.cards import BTZSC
 from labelspace.bench.models import FAMILIES_OF_MODELS
 from labelspace.bench.published import MODEL_FAMILIES, published_models
 from labelspace.bench.similarity import similarities
-from labelspace.errors import InputError, MissingDependencyError, OutputError
+from labelspace.errors import ConfigError, InputError, MissingDependencyError, OutputError
 from labelspace.evaluate.drawing import drawing
 from labelspace.evaluate.palette import grey_of
 
@@ -178,6 +178,8 @@ def test_all_figures_at_once_go_into_a_folder_that_is_made(records, tmp_path):
         for ending in ("png", "svg")
     }
     assert {path.name for path in out.iterdir()} == names
+    with pytest.raises(ConfigError, match="metric must be"):
+        figures.bench_figures([], out, metric="auroc")
     published = {path.stem for path in figures.bench_figures([], out)}
     assert published == {"nli_by_size", "scaling", "nli_auroc"}
 

@@ -355,7 +355,8 @@ def test_two_labels_have_one_decision_column_that_scorers_can_read(method: str, 
 
 
 def test_labels_that_differ_in_the_form_of_a_letter_alone_are_scored_as_they_are(make: Maker):
-    clf = make("zero-shot", labels=["caf\u00e9", "cafe\u0301"]).fit()
+    with pytest.warns(LabelSpaceWarning, match="alike"):
+        clf = make("zero-shot", labels=["caf\u00e9", "cafe\u0301"]).fit()
     assert clf.score(TEXTS, list(clf.predict(TEXTS))) == 1
 
 
@@ -511,3 +512,25 @@ def test_a_fit_without_documents_takes_the_base_rate(make: Maker):
 def test_fit_holds_only_the_documents_that_the_search_reads(make: Maker):
     clf = make(search=SearchConfig(documents=4)).fit(TEXTS)
     assert clf.fit_result_.pool_documents == 4
+
+
+READ_ALIKE = {"財經": ["the bank fell"], "遊戲": ["the game won"], "體育": ["the team won"]}
+
+
+@pytest.mark.parametrize(
+    ("made", "given"),
+    [
+        (ZeroShotClassifier, {"labels": list(READ_ALIKE)}),
+        (ZeroShotClassifier, {"anchor": "both"}),
+        (DescriptionClassifier, {"max_steps": 1}),
+        (LaConClassifier, {"description_steps": 1}),
+    ],
+    ids=["names", "anchor", "description", "lacon"],
+)
+def test_a_fit_warns_of_labels_that_the_encoder_reads_alike(made, given, tiny_encoder_folder):
+    with pytest.warns(LabelSpaceWarning, match="reads the verbalizers of '財經', '遊戲', '體育' alike"):
+        made(**{"labels": READ_ALIKE, "encoder": tiny_encoder_folder} | given).fit()
+
+
+def test_labels_known_by_their_descriptions_may_have_names_that_the_encoder_reads_alike(tiny_encoder_folder):
+    assert ZeroShotClassifier(READ_ALIKE, tiny_encoder_folder).fit().predict(["the bank fell"]).tolist() == ["財經"]

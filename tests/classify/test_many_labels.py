@@ -89,6 +89,7 @@ def test_the_top_labels_are_the_best_columns_of_predict_proba(many: ZeroShotClas
     assert (names[:, 0] == many.predict(TEXTS)).all()
 
 
+@pytest.mark.filterwarnings("ignore:.*reads the verbalizers")
 def test_labels_that_tie_come_in_the_order_of_their_names(encoders: dict[str, Encoder]):
     labels = [{"name": name, "phrase": phrase} for name, phrase in (("c", "x"), ("b", "y"), ("d", "x"), ("a", "x"))]
     clf = ZeroShotClassifier({"labels": labels}, encoders["float32"]).fit()

@@ -99,6 +99,7 @@ TWINS = [
 
 @each_dtype
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+@pytest.mark.filterwarnings("ignore:.*reads the verbalizers")
 def test_tied_labels_get_the_same_answer_in_every_method_and_order(
     order: tuple[int, ...], dtype: str, fitted: Maker, tmp_path: Path
 ):

@@ -91,7 +91,7 @@ def test_saving_a_loaded_model_changes_nothing(method: str, fitted: Maker, tmp_p
 
 def test_prompts_pooling_and_token_limit_are_restored(fitted: Maker, tiny_encoder_folder: Path, tmp_path: Path):
     encoder = Encoder(
-        tiny_encoder_folder, dtype="float32", pooling="cls", max_tokens=6, text_prompt="q: ", label_prompt="l: "
+        tiny_encoder_folder, dtype="float32", pooling="cls", max_tokens=9, text_prompt="q: ", label_prompt="l: "
     )
     clf = fitted("zero-shot").set_params(encoder=encoder).fit()
     again = load(clf.save(tmp_path / "model"))
@@ -245,7 +245,7 @@ def test_a_loaded_model_fits_from_the_base_encoder(space: LabelSpace, tiny_encod
 
 
 def test_a_loaded_model_fits_with_its_encoder_options(space: LabelSpace, tiny_encoder_folder: Path, tmp_path: Path):
-    encoder = Encoder(tiny_encoder_folder, pooling="cls", max_tokens=6, text_prompt="q: ", dtype="float32")
+    encoder = Encoder(tiny_encoder_folder, pooling="cls", max_tokens=9, text_prompt="q: ", dtype="float32")
     clf = DescriptionClassifier(space, encoder, max_steps=6, learning_rate=1e-2).fit()
     expected = clf.decision_function(TEXTS)
     assert (load(clf.save(tmp_path / "one")).fit().decision_function(TEXTS) == expected).all()

@@ -99,7 +99,7 @@ def test_json_holds_the_steps_the_shares_and_how_the_student_follows(run, line):
 
 
 def test_known_shares_of_the_labels_are_met_on_the_pool(run, refused, line, tmp_path):
-    result = run(*line, "--prior", "sports=3, money=1", "--json", "--quiet")
+    result = run(*line, "--prior", "sports=3，money=1", "--json", "--quiet")  # noqa: RUF001 - a Chinese comma
     assert result.exit_code == 0, result.output
     steps = json.loads(result.stdout)["fit"]["consensus"]["steps"]
     assert [step["reason"] for step in steps if step["name"] == "levelled"] == ["to the shares of the prior"]

@@ -598,12 +598,12 @@ def test_a_fitted_view_keeps_its_temperature_beside_others(make, tiny_encoder_fo
 
 def test_a_student_that_is_an_encoder_of_other_settings_is_not_the_view_of_its_name(make, tiny_encoder_folder):
     tiny = str(tiny_encoder_folder)
-    for given, steps in ((Encoder(tiny, max_tokens=6), 4), (Encoder(tiny), 2), (tiny, 2)):
+    for given, steps in ((Encoder(tiny, max_tokens=9), 4), (Encoder(tiny), 2), (tiny, 2)):
         counted: list[int] = []
         short = StudentConfig(epochs=1, batch_size=96)
         clf = make(student=given, teaching=short, callbacks=[trained(counted)]).fit(POOL)
         assert len(counted) == steps + 1, "two updates for each encoder, and one of the student"
-        assert clf.model_.encoder_.max_tokens == (6 if steps == 4 else Encoder(tiny).max_tokens)
+        assert clf.model_.encoder_.max_tokens == (9 if steps == 4 else Encoder(tiny).max_tokens)
 
 
 def test_a_limit_of_a_single_view_stays_while_the_labels_have_their_texts(make, tiny_encoder_folder):

@@ -40,6 +40,16 @@ def test_without_overlap_only_the_last_passage_repeats_sentences(encoder: Encode
     assert len(passages(encoder, " ".join(SENTENCES), overlap=0.5)) > len(found)
 
 
+@pytest.mark.parametrize("text", ["هل وصلت؟ ", "جیت لیا\u06d4 ", "वह जीता। "], ids=["Arabic", "Urdu", "Hindi"])
+def test_sentences_end_in_other_scripts_too(text: str, encoder: Encoder):
+    assert all(passage.endswith(text.strip()[-1]) for passage in passages(encoder, text * 40, overlap=0))
+
+
+def test_passages_of_a_text_without_spaces_are_full(encoder: Encoder):
+    found = passages(encoder, "北京" * 100, overlap=0)
+    assert min(encoder.count_tokens(found)) > 24
+
+
 @pytest.mark.parametrize(
     "text", ["word " * 500, "ab" * 500, "北京" * 200, "a。b。" * 100, "\n \n" * 9 + "one two\n" * 80]
 )

@@ -216,8 +216,14 @@ def test_documents_outside_of_all_labels_are_left_out_as_the_classifier_answers_
 
 
 def test_words_of_a_description_without_spaces_are_not_advised_for_it():
-    texts = [f"{word}很好。" for word in ("球队比赛", "银行贷款")] * 30
+    texts = [f"{words}。" for words in ("球队，比赛", "银行，贷款")] * 30  # noqa: RUF001 - a Chinese comma
     space = LabelSpace.from_dict({"labels": {"体育": ["球队赢了。"], "财经": ["银行。"]}})
     cures = Cures(texts, np.arange(60) % 2, space, seed=0)
     assert "球队" in cures.parting(0, 1)[0]
     assert {"球队", "比赛"} & set(cures.parting(0, 1, new_to=0)[0]) == {"比赛"}
+
+
+def test_runs_of_a_text_without_spaces_are_advised_whole():
+    texts = [f"{word}。" for word in ("绝地求生", "银行贷款")] * 30
+    space = LabelSpace.from_dict({"labels": {"游戏": ["玩家。"], "财经": ["股票。"]}})
+    assert Cures(texts, np.arange(60) % 2, space, seed=0).parting(0, 1) == (("绝地求生",), ("银行贷款",))

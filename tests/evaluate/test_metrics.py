@@ -117,6 +117,12 @@ def test_texts_that_fit_none_are_a_class_that_an_abstention_hits(rows):
     assert tally.metrics().macro_f1 == pytest.approx(macro_by_hand([(*row, 1.0) for row in classes], known)[2])
 
 
+def test_a_label_called_none_of_these_is_no_class_of_texts_that_fit_none():
+    assert Tally(["a", "none of these"]).names == ("a", "none of these")
+    with pytest.raises(InputError, match="a label is called 'none of these'"):
+        Tally(["a", "none of these"], none=True)
+
+
 @given(cases, st.permutations(range(4)))
 @settings(max_examples=25)
 def test_another_order_of_labels_changes_no_number(rows, order):

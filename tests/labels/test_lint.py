@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError
 from labelspace.labels import Finding, Label, LabelSpace, lint, lint_meaning
 from labelspace.labels.lint_words import words
@@ -71,7 +72,7 @@ CASES = {
         ],
     ),
     "duplicate-verbalizer": (
-        LabelSpace([Label("a", "sport"), Label("b", "money"), Label("c", verbalizer="this text is about  Sport.")]),
+        LabelSpace([Label("a", "sport"), Label("b", "money"), Label("c", verbalizer="This text is  about sport.")]),
         [("error", ("a", "c"), "have the same verbalizer 'This text is about sport.'")],
     ),
     "raw-name-in-verbalizer": (
@@ -415,3 +416,17 @@ def test_lint_of_many_labels_is_fast():
     start = time.perf_counter()
     lint(space)
     assert time.perf_counter() - start < 2
+
+
+def test_verbalizers_that_the_encoder_reads_alike_are_an_error(tiny_encoder_folder):
+    encoder = Encoder(tiny_encoder_folder)
+    space = LabelSpace([Label("財經"), Label("遊戲"), Label("sports"), Label("same", "sports"), Label("money")])
+    found = [one for one in lint(space, encoder) if one.code == "duplicate-verbalizer"]
+    assert [(one.severity, one.labels) for one in found] == [("error", ("財經", "遊戲")), ("error", ("sports", "same"))]
+    assert "the encoder reads the verbalizers of '財經', '遊戲' alike" in found[0].message
+
+
+def test_sharp_s_is_not_ss():
+    space = space_of(Maße=["Er genießt in Maßen und ohne Reue."], Masse=["Er genießt in Massen und ohne Reue."])
+    codes = {one.code for one in lint(space)}
+    assert not codes & {"duplicate-verbalizer", "duplicate-description", "names-differ-by-case"}

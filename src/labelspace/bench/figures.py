@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from labelspace.bench.cards import BTZSC, FAMILIES
+from labelspace.bench.cards import BTZSC, FAMILIES, METRICS
 from labelspace.bench.models import FAMILIES_OF_MODELS
 from labelspace.bench.published import NLI_SETS, published_models, published_scores
 from labelspace.bench.records import NLI_TASK
@@ -19,6 +19,7 @@ from labelspace.bench.rows import Record, Row, measured_rows, published_rows, sh
 from labelspace.bench.scatter import COLOURS, Point, finish, log_axis, machines, scatter, words_of
 from labelspace.bench.similarity import Similarities
 from labelspace.bench.statistics import kendall_tau, regression
+from labelspace.checks import check_choice
 from labelspace.errors import InputError, OutputError
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.evaluate.palette import FEW, MARKERS
@@ -243,6 +244,7 @@ def bench_figures(
         The files written.
 
     Raises:
+        ConfigError: an unknown metric.
         InputError: the models of the store share no data set.
         MissingDependencyError: matplotlib is not installed.
         OutputError: the folder or a file cannot be written.
@@ -255,6 +257,7 @@ def bench_figures(
     """
     from labelspace.bench.similarity import similarities
 
+    check_choice("metric", metric, METRICS)
     out = Path(out)
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -12,6 +12,7 @@ from labelspace.corpus.in_memory import kind_of
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
 from labelspace.labels import Label, LabelSpace
 from labelspace.labels.label import described
+from labelspace.labels.lint_words import groups, some
 
 if TYPE_CHECKING:
     from labelspace.encoders import Encoder
@@ -90,6 +91,30 @@ def warn_of_unread(space: LabelSpace, method: str) -> None:
         warnings.warn(
             f"{method} does not read {' and '.join(map(repr, unread))} of the labels; DescriptionClassifier and "
             "ZeroShotClassifier do.",
+            LabelSpaceWarning,
+            stacklevel=3,
+        )
+
+
+def warn_of_alike(encoder: "Encoder", space: LabelSpace, *, bare: bool = False) -> None:
+    """Warn if an encoder has the same tokens for the verbalizers of two labels, often for letters it does not know.
+
+    Args:
+        encoder: the encoder.
+        space: the labels.
+        bare: whether only the labels without descriptions are known by their verbalizers.
+    """
+    known = {
+        label.name: verbalizer
+        for label, verbalizer in zip(space.labels, space.verbalizers, strict=True)
+        if not (bare and label.descriptions)
+    }
+    tokens = map(tuple, encoder.tokenize(list(known.values()), role="label"))
+    alike = next(groups(zip(known, tokens, strict=True)), None)
+    if alike is not None:
+        warnings.warn(
+            f"{encoder.name} reads the verbalizers of {some(alike)} alike, so they do not tell these labels apart; "
+            "give each a phrase or verbalizer in words that it knows, or take an encoder of the language.",
             LabelSpaceWarning,
             stacklevel=3,
         )

@@ -16,7 +16,7 @@ from labelspace.classify.head import Judged, columns_of
 from labelspace.corpus import Documents
 from labelspace.errors import ShapeError
 from labelspace.labels import LabelSpace
-from labelspace.labels.words import is_unspaced, with_pairs, words_of
+from labelspace.labels.words import in_lower_case, is_unspaced, with_pairs, words_of
 
 WINDOW = 4096
 UNSEEN = float(np.log(1e-6))
@@ -40,7 +40,7 @@ def words_in_lower_case(text: str, *, pairs: bool = True) -> list[str]:
     """
     if text.isascii():  # three times as fast as the expression, with the same words
         return text.encode().translate(_ASCII_WORDS).decode().split()
-    words = words_of(text.lower())
+    words = words_of(in_lower_case(text))
     return with_pairs(words) if pairs and is_unspaced(text) else words
 
 

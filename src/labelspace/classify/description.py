@@ -7,7 +7,7 @@ from typing import Any, Self, final
 
 from labelspace.checks import as_seed, check_callbacks
 from labelspace.classify.anchored import AnchoredClassifier
-from labelspace.classify.arguments import check_targets, own_encoder
+from labelspace.classify.arguments import check_targets, own_encoder, warn_of_alike
 from labelspace.classify.settings import merged
 from labelspace.classify.several import DOCUMENTS, Material, material
 from labelspace.classify.state import State
@@ -153,6 +153,7 @@ class DescriptionClassifier(AnchoredClassifier):
             check_targets(X, y, space)
             pool = X if X is None or isinstance(X, Pool) else sample_pool(X, size=search.documents, seed=seed)
         encoder = own_encoder(self.encoder)
+        warn_of_alike(encoder, space)
         result = train_on_descriptions(
             encoder,
             space,

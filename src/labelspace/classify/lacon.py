@@ -11,7 +11,7 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 
 from labelspace.checks import as_seed, check_callbacks, check_number, did_you_mean
-from labelspace.classify.arguments import as_label, one_label_space, own_encoder, warn_of_unread
+from labelspace.classify.arguments import as_label, one_label_space, own_encoder, warn_of_alike, warn_of_unread
 from labelspace.classify.base import Change
 from labelspace.classify.bi_encoder import BiEncoderClassifier
 from labelspace.classify.by_label_embeddings import ANCHOR, ByEmbeddings, taught, untaught
@@ -324,6 +324,7 @@ class LaConClassifier(BiEncoderClassifier):
         documents, pool = given.documents, self._pool(given.documents)
         pairs = isinstance(documents, Documents) and documents.kind is Kind.PAIRS
         encoder = own_encoder(self.encoder)
+        warn_of_alike(encoder, space)
         result = train_before_labels(
             encoder,
             space,

@@ -3,7 +3,7 @@
 from typing import Any, Self, final
 
 from labelspace.classify.anchored import AnchoredClassifier
-from labelspace.classify.arguments import as_encoder, check_targets
+from labelspace.classify.arguments import as_encoder, check_targets, warn_of_alike
 from labelspace.classify.several import material
 from labelspace.config import DecisionConfig
 from labelspace.encoders import DEFAULT_ENCODER
@@ -77,4 +77,6 @@ class ZeroShotClassifier(AnchoredClassifier):
         if not space.several:
             check_targets(X, y, space)
         given = material(space, X, y, self.labels_per_text, seed=0) if space.several else None
-        return self._finish_with_cuts(as_encoder(self.encoder), space, given)
+        encoder = as_encoder(self.encoder)
+        warn_of_alike(encoder, space, bare=self.anchor == "descriptions")
+        return self._finish_with_cuts(encoder, space, given)

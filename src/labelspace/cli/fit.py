@@ -40,6 +40,7 @@ from labelspace.cli.options import (
     Threshold,
     TrustRemoteCode,
     choices,
+    label_names,
     listed_names,
     open_encoder,
     still_free,
@@ -269,7 +270,7 @@ def _prior(words: str | None, space: LabelSpace) -> dict[str, float] | None:
     from labelspace.consensus.prior import as_prior
 
     found: dict[str, float] = {}
-    for pair in listed_names(words):
+    for pair in label_names(words):
         name, _, share = (part.strip() for part in pair.rpartition("="))
         if name in found:
             raise ConfigError(f"--prior names {name!r} twice; keep one.")

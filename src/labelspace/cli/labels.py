@@ -1,6 +1,5 @@
 """`labelspace init` and `labelspace lint`: start a label file, and check one."""
 
-import re
 import shlex
 import sys
 from collections.abc import Callable
@@ -22,7 +21,7 @@ from labelspace.cli.options import (
     TextColumn,
     TextEncoding,
     TrustRemoteCode,
-    listed_names,
+    label_names,
     open_encoder,
 )
 from labelspace.cli.pictures import check_picture
@@ -69,7 +68,7 @@ def init_command(
         raise ConfigError(f"{file}: the name of a new label file must end in .yaml or .yml.")
     if not overwrite and file.exists():
         raise ConfigError(f"{file} exists already; name another, or replace it with --overwrite.")
-    found = [name for part in names or [] for name in _names(part)]
+    found = [name for part in names or [] for name in label_names(part)]
     if labels is not None:
         if found:
             raise ConfigError("--names and --from both give the labels; leave one out.")
@@ -221,7 +220,7 @@ def _ask(name: str, template: str | None) -> tuple[str, list[str], str | None]:
     tell("Which labels are there? Commas between them, or one a line; an empty line ends.")
     names: list[str] = []
     while True:
-        answer = _names(_read("> "))
+        answer = label_names(_read("> "))
         if not answer and len(names) > 1:
             break
         if not answer:
@@ -259,13 +258,3 @@ def _read(prompt: str) -> str:
         tell("")
         raise typer.Abort
     return line.strip()
-
-
-def _names(words: str) -> list[str]:
-    """Return the names of a list, whose commas may be Chinese or Arabic; a name with a comma stands in quotes.
-
-    "\u3001", which Chinese also writes within a name, counts where there is no other.
-    """
-    quoted = '(?:^|(?<=[,\uff0c\u060c\u3001]))\\s*"[^"]*"'
-    commas = "\uff0c\u060c" if re.search("[,\uff0c\u060c]", re.sub(quoted, "", words)) else "\u3001"
-    return listed_names(re.sub(f"({quoted})|[{commas}]", lambda found: found[1] or ",", words))

@@ -9,11 +9,15 @@ if TYPE_CHECKING:
     from labelspace.encoders.encoder import Encoder
 
 
-_END = re.compile(r"[.!?…]+[\"')\]»”’]*(?=\s)|[。！？]+[\"”’」』]*|\n+")  # noqa: RUF001
+_END = re.compile(r"[.!?…؟۔।]+[\"')\]»”’]*(?=\s)|[。！？]+[\"”’」』]*|\n+")  # noqa: RUF001
 """The end of a sentence. A wrong one (after "Mr.") only moves a border."""
 
 _GRAINS = 8
-"""A sentence longer than a passage is broken between words, into pieces of at most this part of one."""
+"""A sentence longer than a passage is broken, between words if there are some, into pieces of at most this part of
+one."""
+
+_LONGEST_WORD = 24
+"""Tokens without white space that are more than a word: Chinese, or an address."""
 
 _Piece = tuple[str, int]
 """A part of a text, and its number of tokens."""
@@ -103,11 +107,15 @@ def _grains(encoder: "Encoder", piece: _Piece, room: int, around: int) -> list[_
         halves = [
             half
             for text, size in parts
-            for half in (_halves(text) if size > room or (size * _GRAINS > room and " " in text[1:]) else [text])
+            for half in (_halves(text) if size > room or (size * _GRAINS > room and _parts(text, size)) else [text])
         ]
         if len(halves) == len(parts):
             return parts
         parts = _counted(encoder, halves, around)
+
+
+def _parts(text: str, size: int) -> bool:
+    return " " in text[1:] or size > _LONGEST_WORD
 
 
 def _halves(text: str) -> list[str]:

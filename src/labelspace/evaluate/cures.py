@@ -10,6 +10,7 @@ from labelspace.consensus.signals import Columns
 from labelspace.consensus.without import Without
 from labelspace.labels import LabelSpace
 from labelspace.labels.label import quoted
+from labelspace.labels.words import is_unspaced
 
 NAMED = 5
 """Number of words that a cure names."""
@@ -27,7 +28,7 @@ class Cures:
     """
 
     def __init__(self, texts: Sequence[str], answers: Columns, space: LabelSpace, *, seed: int) -> None:
-        self._space = space
+        self._space, self._texts = space, texts
         self._model = ByWords.learn(list(texts), answers, space.names, seed=seed)
         table: Any = self._model.table(list(texts))
         own = np.eye(len(space))[answers]
@@ -117,9 +118,22 @@ class Cures:
         for place in np.argsort(-values, kind="stable").tolist():
             if values[place] <= 0 or len(found) == NAMED:
                 break
-            if self._model.words[place] not in known:
-                found.append(self._model.words[place])
+            word = self._model.words[place]
+            if word not in known and not self._joins(found, word):
+                found.append(word)
         return tuple(found)
+
+    def _joins(self, found: list[str], word: str) -> bool:
+        """Join two letters of a script without spaces to the run that they go on in the texts; return whether."""
+        if not is_unspaced(word):
+            return False
+        for at, run in enumerate(found):
+            longer = [run + word[1:]] * (run[-1] == word[0]) + [word[:-1] + run] * (word[-1] == run[0])
+            whole = next((one for one in longer if any(one in text for text in self._texts)), None)
+            if whole is not None or word in run:
+                found[at] = whole or run
+                return True
+        return False
 
 
 def _listed(found: Sequence[str]) -> str:

@@ -121,6 +121,9 @@ class Tally:
         none: whether documents without a label fit none, rather than being left out. "none of these" is then the last
             of `names`.
 
+    Raises:
+        InputError: `none`, and a label has that name.
+
     Example:
         >>> tally = Tally(["sports", "world"])
         >>> tally.add([0, 0, 1], [0, 1, 1])
@@ -137,6 +140,11 @@ class Tally:
     """
 
     def __init__(self, names: Sequence[str], *, none: bool = False) -> None:
+        if none and NONE_OF_THESE in names:
+            raise InputError(
+                f"a label is called {NONE_OF_THESE!r}, as is the class of texts that fit no label; rename the label, "
+                "or give it to these texts."
+            )
         self.names = (*names, NONE_OF_THESE) if none else tuple(names)
         self.left_out = 0
         self._none = none

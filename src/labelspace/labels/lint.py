@@ -32,7 +32,8 @@ def lint(
     Codes, without an encoder: `duplicate-description`, `duplicate-verbalizer` (errors); `no-descriptions`,
     `uneven-counts`, `very-short-description`, `names-differ-by-case`, `near-duplicate-description`,
     `name-in-other-description` (warnings); `few-descriptions`, `raw-name-in-verbalizer` (infos). With an encoder also
-    `nearer-to-other-label`, `overlapping-labels` and `text-too-long` (warnings), and near-duplicates by meaning.
+    `nearer-to-other-label`, `overlapping-labels` and `text-too-long` (warnings), near-duplicates by meaning, and
+    `duplicate-verbalizer` for texts that the encoder reads alike.
 
     Args:
         labels: a LabelSpace, or what one is made of: a mapping, a list of names, or the path of a label file.
@@ -98,6 +99,7 @@ def lint(
     if encoder is not None:
         meanings = lint_meaning.Meanings.of(space, encoder)
         near_meaning = lint_meaning.near_by_meaning(meanings, cosine=near_duplicate)
+        findings += lint_meaning.alike_verbalizers(meanings)
         findings += lint_meaning.nearer_to_other(meanings, margin=margin)
         findings += lint_meaning.overlapping(meanings, overlap=overlap)
         findings += lint_meaning.too_long(space, encoder)

@@ -7,11 +7,14 @@ from typing import Any, final
 
 from labelspace.labels.finding import Finding, TextMeasures
 from labelspace.labels.label import quoted
-from labelspace.labels.lint_words import Place
+from labelspace.labels.lint_words import Place, groups, some
 from labelspace.labels.space import LabelSpace
 
 CELLS = 2**22
 """Cosines that are held at once: 16 MiB in float32."""
+
+ALIKE = 1e-4
+"""Least distance of the cosine of two verbalizers from 1, if the encoder reads any difference."""
 
 UNRELATED = (
     "The bread has to rise for an hour.",
@@ -60,6 +63,11 @@ class Meanings:
         return cls(space, verbalizers, descriptions, means, tuple(at), float(_mean_cosine(others)))
 
 
+def unrelated_cosine(encoder: TextMeasures) -> float:
+    """Return the mean cosine of texts that have nothing in common."""
+    return float(_mean_cosine(encoder.encode(UNRELATED)))
+
+
 def _mean_cosine(vectors: Any) -> Any:
     """Return the mean cosine of every two vectors."""
     total, count = vectors.sum(axis=0), len(vectors)
@@ -94,6 +102,25 @@ def too_long(space: LabelSpace, encoder: TextMeasures) -> Iterator[Finding]:
                 f"the encoder reads the first {encoder.max_tokens}.",
                 "Shorten it or split it in two; the rest is never read.",
                 (text,),
+            )
+
+
+def alike_verbalizers(meanings: Meanings) -> Iterator[Finding]:
+    """duplicate-verbalizer: different verbalizers that the encoder reads alike, often in letters it does not know."""
+    space, first = meanings.space, []
+    for block in _blocks(len(space), len(space)):
+        near = meanings.verbalizers[block] @ meanings.verbalizers.T >= 1 - ALIKE
+        first += near.argmax(axis=1).tolist()
+    for names in groups(zip(space.names, first, strict=True)):
+        texts = tuple(dict.fromkeys(space[name].verbalize(space.template) for name in names))
+        if len(texts) > 1:
+            yield Finding(
+                "error",
+                "duplicate-verbalizer",
+                names,
+                f"the encoder reads the verbalizers of {some(names)} alike, such as {quoted(texts[0])}.",
+                "Give each a phrase or verbalizer in words that the encoder knows, or take an encoder of the language.",
+                texts,
             )
 
 

@@ -6,12 +6,12 @@ Words are those of `labels/words.py`, in any case; where a script puts no spaces
 import math
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from labelspace.labels.finding import Finding
 from labelspace.labels.label import quoted
 from labelspace.labels.space import LabelSpace
-from labelspace.labels.words import UNSPACED, is_unspaced, words_of
+from labelspace.labels.words import UNSPACED, in_lower_case, is_unspaced, words_of
 
 SHORTEST_NAME = 3
 
@@ -26,7 +26,7 @@ def words(text: str) -> list[str]:
         >>> words("Card_arrival: when?")
         ['card', 'arrival', 'when']
     """
-    return words_of(text.casefold(), letter=rf"[^\W_{UNSPACED}]", alone=UNSPACED)
+    return words_of(in_lower_case(text), letter=rf"[^\W_{UNSPACED}]", alone=UNSPACED)
 
 
 def missing_descriptions(space: LabelSpace) -> Iterator[Finding]:
@@ -71,7 +71,7 @@ def uneven_counts(space: LabelSpace, *, uneven: float) -> Iterator[Finding]:
         "warning",
         "uneven-counts",
         fewest,
-        f"the number of descriptions runs from {least} ({_some(fewest)}) to {most} ({quoted(richest)}), "
+        f"the number of descriptions runs from {least} ({some(fewest)}) to {most} ({quoted(richest)}), "
         "and each description weighs the same in training.",
         "Write more for the labels that have few, or keep fewer for the others.",
     )
@@ -94,26 +94,26 @@ def short_descriptions(space: LabelSpace, *, short: int) -> Iterator[Finding]:
 
 def names_by_case(space: LabelSpace) -> Iterator[Finding]:
     """names-differ-by-case: names that differ only in capital letters or in the form of a letter with an accent."""
-    for names in _groups([(label.name, unicodedata.normalize("NFC", label.name).casefold()) for label in space]):
+    for names in groups([(label.name, in_lower_case(unicodedata.normalize("NFC", label.name))) for label in space]):
         yield Finding(
             "warning",
             "names-differ-by-case",
             names,
-            f"the names {_some(names)} differ only in capital letters, or in how Unicode writes an accent.",
+            f"the names {some(names)} differ only in capital letters, or in how Unicode writes an accent.",
             "Rename or merge them; labelspace treats them as two labels, most readers as one.",
         )
 
 
 def duplicate_verbalizers(space: LabelSpace) -> Iterator[Finding]:
     """duplicate-verbalizer: labels with one verbalizer, which the encoder cannot tell apart."""
-    pairs = [(label.name, _plain(text)) for label, text in zip(space, space.verbalizers, strict=True)]
-    for names in _groups(pairs):
+    pairs = [(label.name, " ".join(text.split())) for label, text in zip(space, space.verbalizers, strict=True)]
+    for names in groups(pairs):
         text = space[names[0]].verbalize(space.template)
         yield Finding(
             "error",
             "duplicate-verbalizer",
             names,
-            f"the labels {_some(names)} have the same verbalizer {quoted(text)}.",
+            f"the labels {some(names)} have the same verbalizer {quoted(text)}.",
             "Give each its own phrase or verbalizer.",
             (text,),
         )
@@ -178,7 +178,7 @@ def duplicate_descriptions(space: LabelSpace) -> Iterator[Finding]:
         if len(names) == 1:
             where, cure = f"label {quoted(names[0])} has", "Keep one of them."
         else:
-            where, cure = f"the labels {_some(names)} share", "Keep it in one label; it cannot tell labels apart."
+            where, cure = f"the labels {some(names)} share", "Keep it in one label; it cannot tell labels apart."
         yield Finding(
             "error",
             "duplicate-description",
@@ -218,15 +218,15 @@ def same_text(one: str, other: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())
+    return " ".join(text.lower().split())
 
 
-def _groups(pairs: list[tuple[str, str]]) -> Iterator[tuple[str, ...]]:
+def groups(pairs: Iterable[tuple[str, Hashable]]) -> Iterator[tuple[str, ...]]:
     """Yield each group of two or more names with the same key."""
-    groups: dict[str, list[str]] = defaultdict(list)
+    found: dict[Hashable, list[str]] = defaultdict(list)
     for name, key in pairs:
-        groups[key].append(name)
-    yield from (tuple(names) for names in groups.values() if len(names) > 1)
+        found[key].append(name)
+    yield from (tuple(names) for names in found.values() if len(names) > 1)
 
 
 def _runs(found: Sequence[str], lengths: Sequence[int]) -> Iterator[tuple[str, ...]]:
@@ -235,6 +235,6 @@ def _runs(found: Sequence[str], lengths: Sequence[int]) -> Iterator[tuple[str, .
         yield from (tuple(found[start : start + length]) for length in lengths if start + length <= len(found))
 
 
-def _some(names: Sequence[str]) -> str:
+def some(names: Sequence[str]) -> str:
     """List the first four names and count the rest."""
     return ", ".join(map(quoted, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

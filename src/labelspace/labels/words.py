@@ -28,6 +28,19 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 _WITHOUT_MARKS = re.compile("[\u3041-\u3096\u30a1-\u30fe\u3400-\u4dbf\u4e00-\u9fff]+")
 
 
+def in_lower_case(text: str) -> str:
+    r"""Return a text in lower case, in which a word is the same however it is typed.
+
+    Python makes two characters of the Turkish capital i with a dot; and a soft hyphen or a word joiner, which are not
+    seen, would part a word.
+
+    Example:
+        >>> in_lower_case("\u0130ade"), in_lower_case("M\u00fcll\u00adabfuhr")
+        ('iade', 'müllabfuhr')
+    """
+    return text.lower().replace("i\u0307", "i").replace("\u00ad", "").replace("\u2060", "")
+
+
 def words_of(text: str, *, letter: str = r"\w", alone: str = "") -> list[str]:
     r"""Return the words of a text; an accent that is written apart from its letter is joined to it.
 

@@ -54,6 +54,15 @@ def test_every_judged_description_and_every_pair_is_named(tmp_path, pairs, name)
     assert {str(70 + number) for number in range(pairs)} <= set(words)
 
 
+def test_a_long_name_leaves_room_for_the_description_and_for_the_other_name(tmp_path):
+    _, svg = advice_figure(
+        advised(2, 1, "Öffentlicher Personennahverkehr und Fahrgastinformationssysteme"), tmp_path / "a"
+    )
+    words = " ".join(words_of(svg))
+    assert "Öffentlicher Personenna…: A text of some length" in words
+    assert "Öffentlicher Personennahve… and Öffentlicher Personennahve…" in words
+
+
 def test_hurting_and_helping_differ_in_grey_and_in_hatch():
     faces = greys([to_rgb(look["facecolor"]) for look in (HELPS, HARMS)])
     assert abs(faces[0] - faces[1]) > 0.3

@@ -10,6 +10,7 @@ from labelspace.evaluate.drawing import DOTS_PER_INCH
 from labelspace.evaluate.figures import label_similarity
 from labelspace.evaluate.figures.label_similarity import label_order
 from labelspace.evaluate.figures.panels import MOST_INCHES
+from labelspace.labels.lint_meaning import UNRELATED
 from pictures import nothing_is_cut, png_size, words_of
 
 
@@ -80,3 +81,10 @@ def test_an_unknown_anchor_is_refused(encoder, space, tmp_path):
     model = ZeroShotClassifier(space, encoder).fit().set_params(anchor="middle")
     with pytest.raises(ConfigError, match="anchor must be one of"):
         label_similarity_figure(model, tmp_path / "labels.png")
+
+
+def test_the_palest_shade_is_the_cosine_of_unrelated_texts(encoder, space):
+    model = ZeroShotClassifier(space, encoder).fit()
+    vectors = encoder.encode(UNRELATED).astype(float)
+    slow = np.mean([vectors[i] @ vectors[j] for i in range(len(vectors)) for j in range(len(vectors)) if i != j])
+    assert label_similarity._palest(model) == pytest.approx(max(0.0, slow), abs=1e-5)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelspace.evaluate.advice import HURTS, Advice, DescriptionAdvice, PairAdvice
-from labelspace.evaluate.drawing import drawing, files_of, write_figure
+from labelspace.evaluate.drawing import drawing, files_of, short, write_figure
 from labelspace.evaluate.figures.rows import EDGE, INK, name_rows, names_inches, rows_inches
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ def advice_figure(advice: Advice, path: str | Path) -> tuple[Path, ...]:
     """
     files = files_of(path)
     worst = [one for one in advice.descriptions if one.macro_f1 is not None]
-    names = [f"{one.label}: {one.text}" for one in worst]
-    names += [" and ".join(one.labels) for one in advice.pairs]
+    names = [_described(one) for one in worst]
+    names += [_paired(one) for one in advice.pairs]
     heights = [rows_inches(len(worst)), *([rows_inches(len(advice.pairs))] if advice.pairs else [])]
     with drawing("the advice") as new_figure:
         figure = new_figure(5.0 + names_inches(names), 1.2 * len(heights) + 0.4 + sum(heights))
@@ -63,7 +63,7 @@ def _draw_descriptions(axes: "Axes", worst: Sequence[DescriptionAdvice]) -> None
     for row, one in enumerate(worst):
         change = one.macro_f1 or 0.0
         axes.barh(row, change, height=0.66, linewidth=0.7, **(HARMS if change >= HURTS else HELPS))
-    names = [f"{one.label}: {one.text}" for one in worst]
+    names = [_described(one) for one in worst]
     name_rows(axes, names, [f"{one.wins:,}" for one in worst], heading="nearest to")
     axes.axvline(0, color=INK, linewidth=0.7)
     axes.margins(x=0.1)
@@ -73,5 +73,14 @@ def _draw_descriptions(axes: "Axes", worst: Sequence[DescriptionAdvice]) -> None
 def _draw_pairs(axes: "Axes", pairs: Sequence[PairAdvice]) -> None:
     """Draw how many documents are one label by the encoder, and the other by words."""
     axes.barh(range(len(pairs)), [one.confused for one in pairs], height=0.66, color=EDGE)
-    name_rows(axes, [" and ".join(one.labels) for one in pairs], [f"{one.confused:,}" for one in pairs])
+    name_rows(axes, [_paired(one) for one in pairs], [f"{one.confused:,}" for one in pairs])
     axes.set_xlabel("documents with one label by the encoder, the other by words")
+
+
+# Names are cut first, so that a long one leaves room for what stands beside it.
+def _described(one: DescriptionAdvice) -> str:
+    return f"{short(one.label, 24)}: {one.text}"
+
+
+def _paired(one: PairAdvice) -> str:
+    return " and ".join(short(name, 27) for name in one.labels)

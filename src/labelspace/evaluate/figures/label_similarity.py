@@ -14,6 +14,7 @@ from labelspace.evaluate.drawing import drawing, files_of, short, write_figure
 from labelspace.evaluate.figures.panels import MOST_INCHES
 from labelspace.evaluate.figures.spaces import check_drawable, label_head
 from labelspace.evaluate.text_table import width_of
+from labelspace.labels.lint_meaning import unrelated_cosine
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +24,7 @@ ORDERED_ABOVE = 12
 """More labels than this are ordered by a clustering; fewer keep the order of the label file."""
 
 DARKEST = 0.5
-"""Minimum cosine of the darkest shade, so that labels far from one another all stay pale."""
+"""Least place of the darkest shade between the palest one and 1, so that labels far from one another all stay pale."""
 
 NUMBERS_UP_TO = 40
 """Maximum number of labels whose cells have room for a number."""
@@ -34,6 +35,9 @@ def label_similarity_figure(model: BiEncoderClassifier, path: str | Path) -> tup
 
     A dark cell marks two labels whose documents are likely to be confused. More than 12 labels are ordered by a
     hierarchical clustering (average linkage), so that near labels are neighbours.
+
+    The palest shade is the cosine of texts that have nothing in common, for example .77 with multilingual-e5-small; of
+    label embeddings it is 0.
 
     Args:
         model: a fitted classifier. Its `anchor` decides which vectors are compared; for a `LaConClassifier` it is the
@@ -76,7 +80,7 @@ def label_similarity_figure(model: BiEncoderClassifier, path: str | Path) -> tup
         side = min(max(2.6, cell * count), MOST_INCHES - 8)
         figure = new_figure(side + 3, side + 3)
         axes = figure.add_subplot()
-        _draw_cosines(axes, values, names, font)
+        _draw_cosines(axes, values, names, font, _palest(model))
         figure.suptitle(
             f"{short(model.label_space_.name, 40)}\n{type(model).__name__}: cosine of labels\n{head.label_word}",
             fontsize=9 if count <= ORDERED_ABOVE else 12,
@@ -121,14 +125,19 @@ def _make_square(figure: "Figure", axes: "Axes", side: float) -> None:
         figure.set_size_inches(width, height)
 
 
-def _draw_cosines(axes: "Axes", values: NDArray[np.float64], names: list[str], font: float) -> None:
+def _palest(model: BiEncoderClassifier) -> float:
+    return max(0.0, unrelated_cosine(model.encoder_)) if model.head_.reads_descriptions else 0.0
+
+
+def _draw_cosines(axes: "Axes", values: NDArray[np.float64], names: list[str], font: float, palest: float) -> None:
     import matplotlib
 
     count = len(names)
     itself = np.eye(count, dtype=bool)
     # Scale colours by the off-diagonal cells: the diagonal is always 1 and would use up the range.
     others = values[~itself] if count > 1 else values.ravel()
-    low, high = min(0.0, float(others.min())), max(DARKEST, float(others.max()))
+    low = min(palest, float(others.min()))
+    high = max(palest + DARKEST * (1 - palest), float(others.max()))
     shades = matplotlib.colormaps["Blues"].with_extremes(bad="#f0f0f0")
     cells = np.ma.array(values, mask=itself)
     image = axes.imshow(cells, cmap=shades, vmin=low, vmax=high, interpolation="nearest", aspect="auto")
