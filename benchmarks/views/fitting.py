@@ -79,8 +79,7 @@ def _none_pieces(
     def piece(name: str, task: str, other: str, share: float, draw: int, mixture: Callable[[], Mixture]) -> Piece:
         facts = {"task": task, "other": other, "share": share, "draw": draw}
         data = task.split(",")[0]
-        work = partial(_work, mixture, score, draw)
-        return Piece(part=part, name=name, facts=facts, work=work, seeds=(draw,), data=data)
+        return Piece(part=part, name=name, facts=facts, work=lambda: score(mixture(), draw), seeds=(draw,), data=data)
 
     for draw in () if settings.small else range(4):
         mixture = partial(_hidden, settings, draw)
@@ -91,10 +90,6 @@ def _none_pieces(
             yield piece(
                 name, known, other, share, 0, partial(_mixed, settings, f"{kind}{ENCODER}", known, other, share)
             )
-
-
-def _work(mixture: Callable[[], Mixture], score: Callable[[Mixture, int], dict[str, Any]], draw: int) -> dict[str, Any]:
-    return score(mixture(), draw)
 
 
 def probabilities_pieces(settings: Settings) -> Iterator[Piece]:

@@ -30,6 +30,9 @@ class Angles:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(text.split()) for text in texts]
 
+    def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
+        return [[*text.encode()] for text in texts]
+
     def encode(self, texts: Sequence[str]) -> NDArray[np.float64]:
         degrees = np.radians([self.angles[text] for text in texts])
         return np.stack([np.cos(degrees), np.sin(degrees)], axis=1)
@@ -260,6 +263,9 @@ class Scattered:
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [1] * len(texts)
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
+        return [[*text.encode()] for text in texts]
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         vectors = np.random.default_rng(0).normal(size=(len(texts), 8))

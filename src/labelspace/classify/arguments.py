@@ -12,7 +12,8 @@ from labelspace.corpus.in_memory import kind_of
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
 from labelspace.labels import Label, LabelSpace
 from labelspace.labels.label import described
-from labelspace.labels.lint_words import groups, some
+from labelspace.labels.lint_meaning import read_alike
+from labelspace.labels.lint_words import some
 
 if TYPE_CHECKING:
     from labelspace.encoders import Encoder
@@ -97,7 +98,7 @@ def warn_of_unread(space: LabelSpace, method: str) -> None:
 
 
 def warn_of_alike(encoder: "Encoder", space: LabelSpace, *, bare: bool = False) -> None:
-    """Warn if an encoder has the same tokens for the verbalizers of two labels, often for letters it does not know.
+    """Warn if an encoder reads the verbalizers of two labels alike.
 
     Args:
         encoder: the encoder.
@@ -109,8 +110,7 @@ def warn_of_alike(encoder: "Encoder", space: LabelSpace, *, bare: bool = False) 
         for label, verbalizer in zip(space.labels, space.verbalizers, strict=True)
         if not (bare and label.descriptions)
     }
-    tokens = map(tuple, encoder.tokenize(list(known.values()), role="label"))
-    alike = next(groups(zip(known, tokens, strict=True)), None)
+    alike = next(read_alike(encoder, known), None)
     if alike is not None:
         warnings.warn(
             f"{encoder.name} reads the verbalizers of {some(alike)} alike, so they do not tell these labels apart; "

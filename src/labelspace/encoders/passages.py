@@ -104,18 +104,15 @@ def _grains(encoder: "Encoder", piece: _Piece, room: int, around: int) -> list[_
     """Halve a piece, at the white space nearest to the middle, until it is grains; a word only if it does not fit."""
     parts = [piece]
     while True:
-        halves = [
-            half
-            for text, size in parts
-            for half in (_halves(text) if size > room or (size * _GRAINS > room and _parts(text, size)) else [text])
-        ]
+        halves = [half for text, size in parts for half in ([text] if _is_grain(text, size, room) else _halves(text))]
         if len(halves) == len(parts):
             return parts
         parts = _counted(encoder, halves, around)
 
 
-def _parts(text: str, size: int) -> bool:
-    return " " in text[1:] or size > _LONGEST_WORD
+def _is_grain(text: str, size: int, room: int) -> bool:
+    is_word = " " not in text[1:] and size <= _LONGEST_WORD
+    return size <= room and (is_word or size * _GRAINS <= room)
 
 
 def _halves(text: str) -> list[str]:

@@ -48,6 +48,10 @@ class TextMeasures(Protocol):
         """Return the number of tokens of each text before truncation, special tokens included."""
         ...
 
+    def tokenize(self, texts: Sequence[str]) -> Sequence[Sequence[int]]:
+        """Return the tokens of each text that the encoder reads."""
+        ...
+
     def encode(self, texts: Sequence[str]) -> Any:
         """Return the vectors of texts, [text dim]: an array as numpy's, with rows of unit length."""
         ...

@@ -99,7 +99,7 @@ def lint(
     if encoder is not None:
         meanings = lint_meaning.Meanings.of(space, encoder)
         near_meaning = lint_meaning.near_by_meaning(meanings, cosine=near_duplicate)
-        findings += lint_meaning.alike_verbalizers(meanings)
+        findings += lint_meaning.alike_verbalizers(space, encoder)
         findings += lint_meaning.nearer_to_other(meanings, margin=margin)
         findings += lint_meaning.overlapping(meanings, overlap=overlap)
         findings += lint_meaning.too_long(space, encoder)

@@ -1,7 +1,7 @@
 """The checks of a label space that need an encoder: texts too near one another, and texts too long to be read."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -12,9 +12,6 @@ from labelspace.labels.space import LabelSpace
 
 CELLS = 2**22
 """Cosines that are held at once: 16 MiB in float32."""
-
-ALIKE = 1e-4
-"""Least distance of the cosine of two verbalizers from 1, if the encoder reads any difference."""
 
 UNRELATED = (
     "The bread has to rise for an hour.",
@@ -105,14 +102,21 @@ def too_long(space: LabelSpace, encoder: TextMeasures) -> Iterator[Finding]:
             )
 
 
-def alike_verbalizers(meanings: Meanings) -> Iterator[Finding]:
-    """duplicate-verbalizer: different verbalizers that the encoder reads alike, often in letters it does not know."""
-    space, first = meanings.space, []
-    for block in _blocks(len(space), len(space)):
-        near = meanings.verbalizers[block] @ meanings.verbalizers.T >= 1 - ALIKE
-        first += near.argmax(axis=1).tolist()
-    for names in groups(zip(space.names, first, strict=True)):
-        texts = tuple(dict.fromkeys(space[name].verbalize(space.template) for name in names))
+def read_alike(encoder: TextMeasures, texts: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
+    """Yield the names of texts of which an encoder reads the same tokens, often for letters that it does not know.
+
+    Args:
+        encoder: the encoder.
+        texts: name -> text.
+    """
+    return groups(zip(texts, map(tuple, encoder.tokenize(list(texts.values()))), strict=True))
+
+
+def alike_verbalizers(space: LabelSpace, encoder: TextMeasures) -> Iterator[Finding]:
+    """duplicate-verbalizer: different verbalizers that the encoder reads alike."""
+    verbalizers = dict(zip(space.names, space.verbalizers, strict=True))
+    for names in read_alike(encoder, verbalizers):
+        texts = tuple(dict.fromkeys(verbalizers[name] for name in names))
         if len(texts) > 1:
             yield Finding(
                 "error",

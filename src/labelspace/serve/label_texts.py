@@ -79,6 +79,11 @@ class KnownTexts:
         with self.one_at_a_time:
             return self.encoder.count_tokens(texts)
 
+    def tokenize(self, texts: Sequence[str]) -> Sequence[Sequence[int]]:
+        """Return the tokens of each text that the encoder reads."""
+        with self.one_at_a_time:
+            return self.encoder.tokenize(texts)
+
     # ---- what labels are encoded by, and lint compares
 
     def encode(self, texts: Sequence[str], *, role: str = "text") -> Matrix:
