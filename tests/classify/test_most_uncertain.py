@@ -15,7 +15,7 @@ from labelspace import ConsensusClassifier, LaConClassifier, UncertaintyClassifi
 from labelspace.classify import Answers, predict_file
 from labelspace.classify import most_uncertain as module
 from labelspace.classify.most_uncertain import most_uncertain_file, most_uncertain_rows
-from labelspace.corpus import Documents, Kind
+from labelspace.corpus import Documents, Kind, spreadsheets
 from labelspace.encoders import Encoder
 from labelspace.errors import ColumnError, ConfigError, InputError
 from labelspace.training.uncertainty import HeldOut
@@ -130,6 +130,16 @@ def test_a_file_with_predictions_gets_new_ones_under_another_prefix(clf: Uncerta
     assert (done.rows, found.column_names) == (4, ["text", "predicted_label", *added])
 
 
+def test_a_workbook_of_few_rows_is_made_from_any_number(
+    clf: UncertaintyClassifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(spreadsheets, "MOST_ROWS", 7)
+    monkeypatch.setattr(module, "CHUNK_ROWS", 7)
+    assert most_uncertain_file(clf, pa.table({"text": TEXTS}), tmp_path / "out.xlsx", 4).rows == 4
+    with pytest.raises(InputError, match="a text of 40,000 characters"):
+        most_uncertain_file(clf, pa.table({"text": [*TEXTS, "a" * 40_000]}), tmp_path / "long.xlsx", 4)
+
+
 def test_an_empty_file_has_no_most_uncertain_row(clf: UncertaintyClassifier, tmp_path: Path):
     (tmp_path / "in.csv").write_text("id,text\n", encoding="utf-8")
     assert most_uncertain_file(clf, tmp_path / "in.csv", tmp_path / "out.csv", 3).rows == 0
@@ -142,7 +152,7 @@ def test_an_empty_file_has_no_most_uncertain_row(clf: UncertaintyClassifier, tmp
         ({"top": 0}, ConfigError, "top must be a whole number at least 1"),
         ({"text_column": "body"}, ColumnError, "no column 'body'"),
         ({"target": "in.csv"}, InputError, "exists already"),
-        ({"target": "out.xlsx"}, InputError, r"\.parquet"),
+        ({"target": "out.xls"}, InputError, r"\.parquet"),
     ],
 )
 def test_invalid_arguments_are_refused_before_any_work(

@@ -16,7 +16,7 @@ import pytest
 from classify.conftest import TEXTS
 from labelspace.classify import predict_file
 from labelspace.classify.stream import model_fingerprint
-from labelspace.corpus import DocumentTable, Kind
+from labelspace.corpus import DocumentTable, Kind, spreadsheets
 from labelspace.corpus.in_memory import MemorySource
 from labelspace.encoders import Encoder
 from labelspace.errors import ColumnError, InputError
@@ -207,6 +207,28 @@ def test_a_missing_text_far_down_is_found_before_anything_is_written(
     assert sorted(tmp_path.iterdir()) == before
 
 
+def test_what_a_workbook_cannot_hold_is_refused_before_the_model_answers(
+    fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    clf, target = fitted("zero-shot"), tmp_path / "out.xlsx"
+    monkeypatch.setattr(type(clf), "answer_blocks", lambda *_: pytest.fail("the model was asked"))
+    with pytest.raises(InputError, match="a text of 40,000 characters"):
+        predict_file(clf, pa.table({"text": ["short"] * 9 + ["a" * 40_000]}), target, chunk_rows=2)
+    monkeypatch.setattr(spreadsheets, "MOST_ROWS", 8)
+    with pytest.raises(InputError, match="more rows than"):
+        predict_file(clf, pa.table({"text": ["short"] * 9}), target, chunk_rows=2)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_workbook_is_not_written_over_itself(fitted: Maker, tmp_path: Path):
+    clf, target = fitted("zero-shot"), tmp_path / "in.xlsx"
+    predict_file(clf, pa.table({"text": ["a match"]}), target)
+    before = target.read_bytes()
+    with pytest.raises(InputError, match=r"in\.xlsx: its other sheets and its formats would be lost; write to another"):
+        predict_file(clf, target, target, prefix="new_", overwrite=True)
+    assert target.read_bytes() == before
+
+
 def test_finished_chunks_survive_if_the_input_is_damaged_and_repaired(
     source: Path, fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -235,7 +257,7 @@ def test_an_existing_output_is_refused_before_the_input_is_read(
     assert (done.rows, done.resumed_at, done.abstained) == (ROWS, ROWS, 0)
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "csv", "tsv", "jsonl", "csv.gz"])
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "tsv", "jsonl", "csv.gz", "xlsx"])
 def test_resuming_a_finished_file_reports_its_rows(suffix: str, source: Path, fitted: Maker, tmp_path: Path):
     clf, target = fitted("zero-shot"), tmp_path / f"out.{suffix}"
     before = predict_file(clf, source, target)

@@ -191,7 +191,7 @@ def test_an_interrupt_writes_nothing(run, doubting, source, tmp_path, monkeypatc
         (["--most-uncertain", "2.5"], "--most-uncertain"),
         (["out.csv", "--most-uncertain", "2", "--resume"], "leave --resume out"),
         (["--most-uncertain", "2", "--all-scores"], "--json"),
-        (["out.xlsx", "--most-uncertain", "2"], ".parquet"),
+        (["out.xls", "--most-uncertain", "2"], ".parquet"),
         (["nowhere/out.csv", "--most-uncertain", "2"], "nowhere"),
         (["out.csv", "--most-uncertain", "2", "--text-column", "txt"], "no column 'txt'"),
     ],

@@ -130,7 +130,7 @@ def test_empty_lines_are_kept_with_one_warning(run, saved):
         (["DOCUMENTS", "out.csv", "--top", "2", "--all-scores"], "choose one"),
         (["DOCUMENTS", "out.csv", "--resume", "--overwrite"], "choose one"),
         (["DOCUMENTS", "out.csv", "--threshold", "nan"], "threshold"),
-        (["DOCUMENTS", "out.xlsx"], ".parquet"),
+        (["DOCUMENTS", "out.xls"], ".parquet"),
         (["DOCUMENTS", "nowhere/out.csv"], "nowhere"),
         (["nothing.csv", "out.csv"], "nothing.csv"),
         (["DOCUMENTS", "out.csv", "--device", "abacus"], "device"),

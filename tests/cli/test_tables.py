@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from labelspace.corpus import open_table
+
 ROWS = [
     ("the team, at 1,5 percent", "sports"),
     ("das Spiel: „schön“", "sports"),
@@ -100,7 +102,7 @@ def test_delimiter_and_encoding_are_refused_for_stdin(run, refused, saved):
     assert "need a file" in refused(run("predict", saved, "-", "--encoding", "cp1252", input="a\n"))
 
 
-def test_a_workbook_can_be_predicted_and_evaluated_but_not_written(run, refused, saved, tmp_path):
+def test_a_workbook_can_be_predicted_evaluated_and_written(run, refused, saved, tmp_path):
     book = openpyxl.Workbook()
     assert book.active is not None
     for row in [("text", "label"), *ROWS]:
@@ -109,8 +111,13 @@ def test_a_workbook_can_be_predicted_and_evaluated_but_not_written(run, refused,
     result = run("predict", saved, tmp_path / "in.xlsx", tmp_path / "out.csv", "--quiet")
     assert (result.exit_code, result.stderr) == (0, ""), result.output
     assert run("evaluate", saved, tmp_path / "in.xlsx", "--no-baselines", "--quiet").exit_code == 0
-    assert "are read, not written" in refused(
-        run("predict", saved, tmp_path / "in.xlsx", tmp_path / "out.xlsx", "--quiet")
+    assert run("predict", saved, tmp_path / "in.xlsx", tmp_path / "out.xlsx", "--quiet").exit_code == 0
+    rows = [row for batch in open_table(tmp_path / "out.xlsx").batches() for row in batch.to_pylist()]
+    assert [(row["text"], row["label"]) for row in rows] == ROWS
+    in_csv = [row for batch in open_table(tmp_path / "out.csv").batches() for row in batch.to_pylist()]
+    assert [row["predicted_label"] for row in rows] == [row["predicted_label"] for row in in_csv]
+    assert "its other sheets" in refused(
+        run("predict", saved, tmp_path / "in.xlsx", tmp_path / "in.xlsx", "--overwrite", "--prefix", "p_")
     )
 
 

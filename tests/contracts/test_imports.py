@@ -18,6 +18,7 @@ HEAVY = [
     "matplotlib",
     "openai",
     "openpyxl",
+    "xlsxwriter",
     "pandas",
     "rich",
     "typer",
@@ -188,7 +189,7 @@ def test_a_model_with_an_encoder_says_in_one_line_that_it_needs_torch(tiny_encod
 NOT_IN_THE_FIRST_SECOND = {
     *("torch", "transformers", "sentence_transformers", "huggingface_hub", "tokenizers"),
     *("sklearn", "pandas", "scipy.stats", "scipy.optimize", "scipy.special", "scipy.spatial"),
-    *("matplotlib", "datasets", "openai", "openpyxl", "starlette", "uvicorn", "httpx", "rich"),
+    *("matplotlib", "datasets", "openai", "openpyxl", "xlsxwriter", "starlette", "uvicorn", "httpx", "rich"),
 }
 NOT_FOR_HELP = (NOT_IN_THE_FIRST_SECOND | {"numpy", "scipy", "pyarrow"}) - {"rich"}
 

@@ -1,14 +1,17 @@
-"""Workbooks: the first sheet as strings; anything that would lose data is refused."""
+"""Workbooks: the first sheet as strings, and rows as a sheet; anything that would lose data is refused."""
 
 import datetime
+import errno
 import sys
+import zipfile
 
 import openpyxl
+import pyarrow as pa
 import pytest
 
-from labelspace.corpus import as_documents, open_table
+from labelspace.corpus import ResumableWriter, as_documents, open_table, spreadsheets
 from labelspace.corpus.label_sets import check_label_sets
-from labelspace.errors import ColumnError, InputError, LabelSpaceWarning, MissingDependencyError
+from labelspace.errors import ColumnError, InputError, LabelSpaceWarning, MissingDependencyError, OutputError
 
 
 def write(path, rows, *, sheets=()):
@@ -20,6 +23,21 @@ def write(path, rows, *, sheets=()):
         book.create_sheet(name).append(["text"])
     book.save(path)
     return path
+
+
+def written(path, columns):
+    """Write columns with the library, and return the path."""
+    rows = pa.record_batch(columns)
+    with ResumableWriter(path, schema=rows.schema, fingerprint={}) as writer:
+        writer.write(rows)
+        writer.finish()
+    return path
+
+
+def cells(path):
+    """Return the rows of cells below the header, as Excel would show them."""
+    sheet = openpyxl.load_workbook(path).worksheets[0]
+    return [list(row) for row in sheet.iter_rows(min_row=2)]
 
 
 def read(path, **options):
@@ -130,3 +148,65 @@ def test_without_openpyxl_the_error_names_the_install_command(tmp_path, monkeypa
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(MissingDependencyError, match=r"labelspace\[excel\]"):
         read(path)
+
+
+def test_texts_are_written_as_texts_whatever_they_look_like(tmp_path):
+    texts = ["=1+1", "{=1}", "#N/A", "http://labels.example", "007", "1,5", "TRUE", "a\r\nb", "\x07", "_x0041_", " a "]
+    path = written(tmp_path / "out.xlsx", {"text": texts})
+    assert [cell.data_type for (cell,) in cells(path)] == ["s"] * len(texts)
+    assert all(cell.hyperlink is None for (cell,) in cells(path))
+    assert [row["text"] for row in read(path)] == texts
+
+
+def test_numbers_are_written_as_numbers_unless_excel_would_change_them(tmp_path):
+    columns = {
+        "score": pa.array([0.9, float("nan"), float("-inf"), None], pa.float32()),
+        "id": [5, 10**15 - 1, 1_234_567_890_123_456_789, None],
+        "sure": [True, False, None, True],
+        "day": [datetime.date(2026, 1, 31)] * 4,
+        "tags": [["a", "b"], [], None, ["c"]],
+    }
+    assert [[cell.value for cell in row] for row in cells(written(tmp_path / "out.xlsx", columns))] == [
+        [0.9, 5, True, "2026-01-31", '["a", "b"]'],
+        [None, 10**15 - 1, False, "2026-01-31", "[]"],
+        [None, "1234567890123456789", None, "2026-01-31", None],
+        [None, None, True, "2026-01-31", '["c"]'],
+    ]
+
+
+def test_a_text_as_long_as_a_cell_is_written_and_a_longer_one_refused(tmp_path):
+    for character, most in (("a", 32_767), ("😀", 16_383)):
+        fits = character * most
+        assert read(written(tmp_path / f"{most}.xlsx", {"text": [fits]})) == [{"text": fits}]
+        with pytest.raises(InputError, match=r"a text of 32,768 characters, .* holds 32,767; name a \.csv"):
+            written(tmp_path / "out.xlsx", {"id": [1], "text": [fits + character]})
+
+
+def test_more_rows_than_a_sheet_holds_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(spreadsheets, "MOST_ROWS", 3)
+    written(tmp_path / "three.xlsx", {"text": ["a"] * 3})
+    with pytest.raises(InputError, match=r"more rows than \.xlsx holds, 3; name a \.csv"):
+        written(tmp_path / "four.xlsx", {"text": ["a"] * 4})
+
+
+def test_a_full_disk_is_told_and_the_rows_are_safe(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    rows = pa.record_batch({"text": ["a", "b"]})
+    monkeypatch.setattr(zipfile.ZipFile, "write", full)
+    with ResumableWriter(tmp_path / "out.xlsx", schema=rows.schema, fingerprint={}) as writer:
+        writer.write(rows)
+        with pytest.raises(OutputError, match=r"the disk is full, or a quota reached\)\. 2 rows are safe in out\.xlsx"):
+            writer.finish()
+    monkeypatch.undo()
+    with ResumableWriter(tmp_path / "out.xlsx", schema=rows.schema, fingerprint={}, resume=True) as writer:
+        writer.finish()
+    assert read(tmp_path / "out.xlsx") == [{"text": "a"}, {"text": "b"}]
+
+
+def test_without_xlsxwriter_the_error_names_the_install_command(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "xlsxwriter", None)
+    with pytest.raises(MissingDependencyError, match=r"labelspace\[excel\]"):
+        written(tmp_path / "out.xlsx", {"text": ["a"]})
+    assert not list(tmp_path.iterdir())

@@ -145,7 +145,7 @@ def test_a_star_names_the_files_of_a_folder_in_sorted_order(bucket, address):
 
 @needs_server
 @pytest.mark.slow
-@pytest.mark.parametrize("suffix", ["parquet", "csv", "csv.gz", "jsonl"])
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "csv.gz", "jsonl", "xlsx"])
 def test_an_interrupted_run_resumes_in_the_store_to_the_bytes_of_a_file_here(suffix, bucket, address, tmp_path):
     write(tmp_path / f"out.{suffix}", BATCHES)
     target = address(f"some/out.{suffix}")

@@ -17,7 +17,7 @@ import pytest
 from labelspace.corpus import ResumableWriter, open_table
 from labelspace.errors import ConfigError, InputError, OutputError
 
-FORMATS = ["parquet", "csv", "tsv", "jsonl", "csv.gz", "tsv.gz", "jsonl.gz"]
+FORMATS = ["parquet", "csv", "tsv", "jsonl", "csv.gz", "tsv.gz", "jsonl.gz", "xlsx"]
 NASTY = ["plain", "a, comma", "a\ttab", 'a "quote"', "two\nlines", "cr\rlf", "ünï 😀", " edges ", "", None]
 SCHEMA = pa.schema([("id", pa.int64()), ("text", pa.string()), ("score", pa.float32())])
 PRINT = {"model": {"sha256": "abc", "heads": [1, 2]}, "batch_rows": 10}
@@ -50,7 +50,7 @@ def test_written_rows_are_read_back(tmp_path, suffix):
     path = write_chunks(tmp_path / f"out.{suffix}", range(3))
     rows = [row for batch in open_table(path).batches() for row in batch.to_pylist()]
     wanted = [row for number in range(3) for row in chunk(number).to_pylist()]
-    if suffix.startswith(("csv", "tsv")):
+    if suffix.startswith(("csv", "tsv", "xlsx")):
         wanted = [{"id": str(r["id"]), "text": r["text"] or "", "score": str(r["id"] / 10)} for r in wanted]
         wanted = [{**row, "score": row["score"].removesuffix(".0")} for row in wanted]
     if suffix.startswith("jsonl"):
@@ -358,8 +358,8 @@ def test_an_unwritable_folder_is_refused_at_once():
 
 
 def test_columns_that_the_format_cannot_hold_are_refused_at_once(tmp_path):
-    with pytest.raises(InputError, match="are read, not written"):
-        writer_to(tmp_path / "out.xlsx")
+    with pytest.raises(InputError, match=r"out\.xlsx: the table has 16,385 columns, and \.xlsx holds 16,384; name a"):
+        writer_to(tmp_path / "out.xlsx", schema=pa.schema([(f"c{number}", pa.string()) for number in range(16_385)]))
     with pytest.raises(InputError, match="parquet cannot hold these columns"):
         writer_to(tmp_path / "out.parquet", schema=pa.schema([("a", pa.struct([]))]))
     with pytest.raises(InputError, match="two columns would share a name"):

@@ -130,7 +130,7 @@ def most_uncertain_file(
     out.check_place()
     if table.reads(out.path):
         raise InputError(f"{out.place}: its other rows would be lost; write the most uncertain ones to another file.")
-    table.check_documents()
+    table.check_documents(lambda rows, _: out.check_rows(rows, 0))
     with (
         out as writer,
         progress_bar("predicting", verbose=verbose) as report,

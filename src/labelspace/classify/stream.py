@@ -75,7 +75,7 @@ def predict_file(
     Args:
         model: a fitted classifier.
         source: CSV, TSV, JSONL, Parquet (also .gz), a glob, an address such as `s3://bucket/key`, or a table in memory.
-        target: a .parquet, .csv, .tsv or .jsonl file (text also .gz), or its address.
+        target: a .parquet, .csv, .tsv, .jsonl (text also .gz) or .xlsx file, or its address.
         text_column: column with the documents.
         pair_column: column with the second texts, for a model fitted on pairs.
         resume: continue an interrupted run with the same input, model and options.
@@ -136,9 +136,11 @@ def predict_file(
     abstained = 0
     out = ResumableWriter(target, schema=schema, fingerprint=fingerprint, resume=resume, overwrite=overwrite)
     out.check_place()
+    if table.reads(out.path) and out.path.name.lower().endswith(".xlsx"):
+        raise InputError(f"{out.place}: its other sheets and its formats would be lost; write to another file.")
     if not out.already_done:
         # Check all rows first: a file corrected half-way is a different input, so finished chunks would be lost.
-        table.check_documents()
+        table.check_documents(out.check_rows)
     with out as writer, progress_bar("predicting", verbose=verbose) as report:
         if writer.already_done:
             rows = _rows_of(target, table, schema)

@@ -11,7 +11,7 @@ Messages count rows from 1, without the header.
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, final
 
@@ -134,8 +134,11 @@ class DocumentTable:
         # For pairs, name the column: either half may be at fault.
         return self.place(row) if self.pair_column is None else f"{self.place(row)}, column {column!r},"
 
-    def check_documents(self) -> None:
+    def check_documents(self, also: Callable[[pa.RecordBatch, int], None] | None = None) -> None:
         """Check the texts of every row; Parquet and CSV read no other column, and a stream is not checked.
+
+        Args:
+            also: called with these columns of some rows, and with the number of rows before.
 
         Raises:
             InputError: a row without a text, or a damaged file; the message names file and row.
@@ -149,6 +152,8 @@ class DocumentTable:
                 # Strings without nulls are documents; bytes must be decoded to know.
                 if values.null_count or not str(values.type).endswith("string"):
                     DocumentPolicy(partial(self._place_in, name)).clean(values.to_pylist(), row)
+            if also is not None:
+                also(piece, row)
             row += piece.num_rows
 
     def check_labels(self, names: Sequence[str]) -> tuple[int, int]:

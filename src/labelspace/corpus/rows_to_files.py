@@ -7,6 +7,8 @@
     CSV, TSV   RFC 4180, quoted only where needed, lines end in LF; null is an empty cell, nested values are
                JSON text.
     JSONL      UTF-8; NaN and infinities become null, because JSON has no such numbers.
+    .xlsx      numbers and booleans as such, the rest as in CSV, NaN and infinities as empty cells; its chunks are
+               Parquet.
 
 `files_to_rows` does the reverse, from files to rows; `writers` stores the bytes so that they survive a kill.
 """
@@ -24,6 +26,7 @@ import pyarrow.compute
 import pyarrow.parquet as pq
 
 from labelspace.corpus.files_to_rows import file_kind
+from labelspace.corpus.spreadsheets import Cell, check_sheet, sheet_writer, write_sheet
 from labelspace.corpus.stores import Place
 from labelspace.corpus.wording import listed, one_line
 from labelspace.errors import InputError
@@ -39,11 +42,13 @@ class Format:
 
     def __init__(self, path: Place, schema: pa.Schema) -> None:
         self._kind, self._packed = file_kind(path)
-        if self._kind == "xlsx":
-            raise InputError(f"{path}: .xlsx files are read, not written; name a .csv, .tsv, .jsonl or .parquet file.")
-        self._schema = schema
+        self._path, self._schema = path, schema
         self._delimiter = "\t" if self._kind == "tsv" else ","
-        self.suffix = f"{self._kind}.gz" if self._packed else self._kind
+        chunks = "parquet" if self._kind == "xlsx" else self._kind
+        self.suffix = f"{chunks}.gz" if self._packed else chunks
+        if self._kind == "xlsx":
+            sheet_writer()
+            check_sheet(path, schema.names, [], 0)
         if len(set(schema.names)) < len(schema.names):
             raise InputError(f"{path}: two columns would share a name: {listed(schema)}; rename one of them.")
         try:
@@ -51,9 +56,19 @@ class Format:
         except pa.ArrowException as error:
             raise InputError(f"{path}: {self._kind} cannot hold these columns ({one_line(error)}).") from error
 
+    def check(self, batch: pa.RecordBatch, before: int) -> None:
+        """Refuse rows that the format cannot hold, in all or some of its columns; only .xlsx has limits.
+
+        Args:
+            batch: the rows.
+            before: number of rows before them.
+        """
+        if self._kind == "xlsx":
+            check_sheet(self._path, self._schema.names, map(_sheet_cells, batch.columns), before + batch.num_rows)
+
     def encode(self, batch: pa.RecordBatch) -> bytes:
         """Return the bytes of one chunk; a chunk of CSV has no header."""
-        if self._kind == "parquet":
+        if self.suffix == "parquet":
             sink = io.BytesIO()
             self._write_parquet(sink, [pa.Table.from_batches([batch], self._schema)])
             return sink.getvalue()
@@ -69,6 +84,12 @@ class Format:
         """Write the complete file from the bytes of its chunks; CSV gets its header here."""
         if self._kind == "parquet":
             self._write_parquet(file, (pq.ParquetFile(pa.BufferReader(data)).read() for data in parts))
+            return
+        if self._kind == "xlsx":
+            chunks = (pq.ParquetFile(pa.BufferReader(data)).read() for data in parts)
+            batches = (batch for chunk in chunks for batch in chunk.cast(self._schema).to_batches())
+            rows = (row for batch in batches for row in zip(*map(_sheet_cells, batch.columns), strict=True))
+            write_sheet(file, self._schema.names, rows)
             return
         if self._kind != "jsonl":
             file.write(self._pack(self._csv_lines([pa.array([name], _CELL) for name in self._schema.names])))
@@ -114,6 +135,16 @@ def _csv_cells(column: pa.Array) -> pa.Array:
         values = _json_values(column)
         return pa.array([value if isinstance(value, str | None) else _json_text(value) for value in values], _CELL)
     return _as_strings(column).cast(_CELL)
+
+
+def _sheet_cells(column: pa.Array) -> list[Cell]:
+    """Return the cells of a column; null stays null."""
+    kind = column.type
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
+        return column.to_pylist()
+    if pa.types.is_floating(kind):
+        return [None if value is None else float(value) for value in _json_values(column)]
+    return _csv_cells(column).to_pylist()
 
 
 def _json_values(column: pa.Array) -> list[Any]:

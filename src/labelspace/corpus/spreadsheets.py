@@ -1,23 +1,29 @@
-"""The first sheet of an .xlsx file as a stream of rows of strings.
+"""The first sheet of an .xlsx file as a stream of rows of strings, and rows as such a file.
 
     excel_schema(path)    the columns named in the first non-empty row
     excel_pieces(path)    the non-empty rows below it, in pieces
     sheet_numbers(path)   the numbers that the spreadsheet shows for these rows
+    check_sheet(...)      refuses rows that a sheet cannot hold
+    write_sheet(...)      rows as the only sheet of a new file
 
 An empty cell is an empty string, as in CSV. Numbers are written as Python writes them, whole numbers without a
 fraction; dates as 2026-01-31, with the time if there is one; booleans as TRUE or FALSE. A formula gives the value saved
 with it. A value in a column without a name, and a formula without a saved value, are errors, so nothing is dropped
-silently.
+silently. Strings are written as text, also those that look like a formula, a link or a number.
 """
 
 import datetime
+import itertools
+import math
+import shutil
+import tempfile
 import warnings
 import zipfile
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from itertools import count, islice
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
@@ -27,7 +33,13 @@ from labelspace.corpus.stores import Place
 from labelspace.corpus.wording import one_line, shown
 from labelspace.errors import InputError, LabelSpaceError, LabelSpaceWarning
 
+MOST_ROWS = 2**20 - 1  # below the header
+MOST_COLUMNS = 2**14
+MOST_CHARACTERS = 2**15 - 1  # in UTF-16
+MOST_WHOLE = 10**15 - 1  # Excel keeps 15 digits, which would change the number of a post
+
 Row = list[str | None]
+Cell = str | float | bool | None
 
 
 def excel_schema(path: Place) -> pa.Schema:
@@ -68,9 +80,9 @@ def excel_pieces(path: Place, schema: pa.Schema, ahead: int, size: int) -> Itera
     with closing(_rows(path)) as rows:
         _, header = next(rows)
         places = [header.index(name) for name in schema.names]
-        first = sum(1 for _ in islice(rows, ahead))
+        first = sum(1 for _ in itertools.islice(rows, ahead))
         yield Piece(first, pa.RecordBatch.from_pylist([], schema=schema), 0)
-        while chunk := list(islice(rows, size)):
+        while chunk := list(itertools.islice(rows, size)):
             for number, row in chunk:
                 for place, value in enumerate(row):
                     if value is not None and (place >= len(header) or header[place] is None):
@@ -97,7 +109,7 @@ def _rows(path: Place) -> Generator[tuple[int, Row]]:
         for sheet in sheets:
             sheet.reset_dimensions()  # some programs write wrong dimensions, which would hide cells
         pairs = zip(*(sheet.iter_rows() for sheet in sheets), strict=True)
-        for number in count(1):
+        for number in itertools.count(1):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about styles and validation, which do not affect text
                 cells = next(pairs, None)
@@ -112,6 +124,68 @@ def _rows(path: Place) -> Generator[tuple[int, Row]]:
             row = [_text(cell.value) for cell in cells[0]]
             if any(cell is not None for cell in row):
                 yield number, row
+
+
+def check_sheet(path: Place, names: Sequence[str], columns: Iterable[Sequence[Cell]], rows: int) -> None:
+    """Refuse what a sheet cannot hold; Excel would call the file damaged, or cut the text.
+
+    Args:
+        path: the file, for the message.
+        names: the names of all columns.
+        columns: the cells to check, by column.
+        rows: number of rows up to and with these.
+    """
+    texts = (cell for cell in itertools.chain(names, *columns) if isinstance(cell, str))
+    # A character has at most two units, so that few texts need a second look.
+    units = max((len(text.encode("utf-16-le")) // 2 for text in texts if 2 * len(text) > MOST_CHARACTERS), default=0)
+    if len(names) > MOST_COLUMNS:
+        what = f"{len(names):,} columns, and .xlsx holds {MOST_COLUMNS:,}"
+    elif rows > MOST_ROWS:
+        what = f"more rows than .xlsx holds, {MOST_ROWS:,}"
+    elif units > MOST_CHARACTERS:
+        what = f"a text of {units:,} characters, and a cell of .xlsx holds {MOST_CHARACTERS:,}"
+    else:
+        return
+    raise InputError(f"{path}: the table has {what}; name a .csv, .tsv, .jsonl or .parquet file.")
+
+
+def write_sheet(file: BinaryIO, names: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
+    """Write rows as the only sheet of a new .xlsx file; the same rows give the same bytes."""
+    # First whole on this machine's disk: where a store's file takes no step back, the bytes would be others.
+    with tempfile.TemporaryDirectory(prefix="labelspace-") as folder:
+        whole = Path(folder) / "whole.xlsx"
+        _write_sheet(whole, names, rows)
+        with whole.open("rb") as written:
+            shutil.copyfileobj(written, file)
+
+
+def _write_sheet(path: Path, names: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
+    xlsxwriter = sheet_writer()
+    as_text = {"strings_to_formulas": False, "strings_to_urls": False}
+    options = {"constant_memory": True, "tmpdir": str(path.parent), "use_zip64": True, **as_text}
+    book = xlsxwriter.Workbook(path, options)
+    book.set_properties({"created": datetime.datetime(1980, 1, 1)})  # else the time of writing
+    sheet = book.add_worksheet()
+    sheet.freeze_panes(1, 0)
+    for number, row in enumerate(itertools.chain([names], rows)):
+        for place, value in enumerate(row):
+            if isinstance(value, bool):
+                sheet.write_boolean(number, place, value)
+            elif isinstance(value, int) and abs(value) > MOST_WHOLE:
+                sheet.write_string(number, place, str(value))
+            elif isinstance(value, str):
+                sheet.write_string(number, place, value)
+            elif value is not None and math.isfinite(value):
+                sheet.write_number(number, place, value)
+    try:
+        book.close()
+    except xlsxwriter.exceptions.FileCreateError as error:  # its wrapper of an OSError, such as a full disk
+        raise error.args[0] from error
+
+
+def sheet_writer() -> Any:
+    """Return the package that writes .xlsx files, or say how to install it."""
+    return import_optional("xlsxwriter", package="xlsxwriter", extra="excel", purpose="writing .xlsx files")
 
 
 # What openpyxl raises at files that are no workbook, or half of one.

@@ -137,7 +137,7 @@ class ResumableWriter:
         """Store one chunk safely on disk; a chunk without rows is ignored.
 
         Raises:
-            InputError: the columns of `batch` differ from `schema`.
+            InputError: the columns of `batch` differ from `schema`, or the format cannot hold its rows.
             OutputError: the disk is full or fails; the message says how many rows are safe.
         """
         if not batch.schema.equals(self.schema, check_metadata=False):
@@ -146,12 +146,25 @@ class ResumableWriter:
             raise OutputError(f"{self.path}: nothing can be written; it is complete, or the writer is not open.")
         if batch.num_rows == 0:
             return
+        self.check_rows(batch, self.rows_done)
         data = self._format.encode(batch)
         name = f"{self.chunks_done:06d}.{batch.num_rows}.{zlib.crc32(data):08x}.{self._format.suffix}"
         with self._safe_so_far():
             _write_whole(self.parts / name, data)
         self.chunks_done += 1
         self.rows_done += batch.num_rows
+
+    def check_rows(self, rows: pa.RecordBatch, before: int) -> None:
+        """Refuse rows, in all or some of their columns, that the format cannot hold: .xlsx has limits.
+
+        Args:
+            rows: the rows.
+            before: number of rows before them.
+
+        Raises:
+            InputError: there are too many rows, or a text is too long.
+        """
+        self._format.check(rows, before)
 
     def finish(self) -> None:
         """Make the file from its parts in one rename and remove the parts; do nothing if `already_done`.
