@@ -199,6 +199,7 @@ def joint_card(state: State) -> Card:
         limits=[
             _sureness(state),
             _none(state, reads_outside=all(hasattr(member, "anchor") for member in state.members)),
+            "Its files can hold words of the documents that it learnt from, and a vector of each.",
             UNTESTED,
         ],
         results=_estimated(state),
@@ -214,6 +215,7 @@ def words_card(state: State) -> Card:
             _sureness(state),
             _none(state, reads_outside=False),
             "It knows only words of the documents that it learnt from; a text without any gets the likeliest label.",
+            f"Its files hold these words: what stands in {state.parameters['min_df']} or more of the documents.",
         ],
         results=_estimated(state),
     )

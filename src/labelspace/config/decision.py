@@ -37,7 +37,7 @@ class DecisionConfig(SavedConfig):
     labels come from the documents."""
     long_texts: str = "cut"
     """Whether texts longer than the encoder's limit are `"cut"` to it or read in `"windows"`, the best of which count
-    for each label; for models that compare by cosine."""
+    for each label; for models of descriptions."""
 
     def __post_init__(self) -> None:
         self._keep_plain()
