@@ -19,7 +19,7 @@ from labelspace.classify.stream import model_fingerprint
 from labelspace.corpus import DocumentTable, Kind, spreadsheets
 from labelspace.corpus.in_memory import MemorySource
 from labelspace.encoders import Encoder
-from labelspace.errors import ColumnError, InputError
+from labelspace.errors import ColumnError, ConfigError, InputError
 
 Maker = Callable[..., Any]
 ROWS = 23
@@ -360,3 +360,8 @@ def test_a_reloaded_model_has_the_same_fingerprint_and_others_differ(fitted: Mak
     others = [fitted("zero-shot"), fitted(max_steps=7), fitted(dtype="bfloat16"), fitted(temperature=0.5)]
     prints = {model_fingerprint(other) for other in [clf, *others]}
     assert len(prints) == 5
+
+
+def test_a_path_in_place_of_a_model_is_refused_in_one_line(source: Path, tmp_path: Path):
+    with pytest.raises(ConfigError, match=r"Got a path; open it: labelspace\.load\('model'\)"):
+        predict_file("model", source, tmp_path / "out.csv")  # pyright: ignore[reportArgumentType]

@@ -21,8 +21,10 @@ CHINESE = "湖人队季后赛赢得比赛。詹姆斯得到四十分、银行下
 @pytest.mark.parametrize("text", [THAI, RUSSIAN, CHINESE, " ".join([RUSSIAN] * 40)], ids=["th", "ru", "zh", "long"])
 def test_it_warns_once_of_texts_in_letters_that_it_does_not_know(text):
     encoder = Encoder("tests/data/tiny-bert")
-    with pytest.warns(LabelSpaceWarning, match=f"does not know the language of texts such as '{text[:10]}"):
+    said = "does not know the language of texts with letters such as (.), (.), (.): it reads"
+    with pytest.warns(LabelSpaceWarning, match=said) as told:
         encoder.encode(["a match", text])
+    assert not any(text[start : start + 4] in str(told[0].message) for start in range(len(text) - 4)), "no text in logs"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         encoder.encode([text])

@@ -332,3 +332,43 @@ def test_texts_are_logged_only_where_asked(news: Any, capfd: pytest.CaptureFixtu
 def test_the_room_knows_its_models(news: Any):
     room = Room([Served("a", news), Served("b", news)], ServingConfig(), lambda _: None)
     assert list(room.models) == ["a", "b"]
+
+
+def test_texts_of_others_come_between_new_options(news: Any):
+    known = Served("news", news)
+    assert known.options is not None
+    done: list[str] = []
+
+    async def both() -> None:
+        room = Room([known], ServingConfig(), lambda _: None)
+        room.batcher.start()
+
+        async def ask(who: str, *spaces: LabelSpace | None) -> None:
+            await room.ask(known, ["the team"], spaces)
+            done.append(who)
+
+        options = LabelSpace.from_names([f"topic {number}" for number in range(40)])
+        await asyncio.gather(ask("forty options", options), ask("another client", None))
+        room.batcher.close()
+
+    asyncio.run(both())
+    assert done == ["another client", "forty options"]
+
+
+def test_options_of_a_client_that_has_gone_are_not_read_to_the_end(news: Any):
+    known = Served("news", news)
+    assert known.options is not None
+    options = LabelSpace.from_names([f"subject {number}" for number in range(90)])
+
+    async def gone() -> None:
+        room = Room([known], ServingConfig(), lambda _: None)
+        room.batcher.start()
+        asked = asyncio.ensure_future(room.ask(known, ["the team"], [options]))
+        while known.options and len(known.options.known.unknown(options)) == 90:
+            await asyncio.sleep(0.001)
+        asked.cancel()
+        await room.ask(known, ["the bank"])  # whatever was begun is done now
+        room.batcher.close()
+
+    asyncio.run(gone())
+    assert 0 < len(known.options.known.unknown(options)) < 90

@@ -99,6 +99,19 @@ def test_counts_hold_no_text_and_a_bounded_number_of_paths(news: Any):
         assert "labelspace_documents_total 3.0" in lines
         assert "labelspace_waiting_documents 0.0" in lines
         assert 'labelspace_request_seconds_count{path="/predict"} 2.0' in lines
+        assert 'labelspace_requests_total{path="other",status="404"} 1.0' in lines
+        assert not any("healthz" in line for line in lines)
+
+
+def test_what_has_no_valid_key_or_no_operation_is_counted(news: Any):
+    with serving({"news": news}, keys=["right"]) as found:
+        key = {"authorization": "Bearer right"}
+        for path, headers in (("/predict", {}), ("/predict", {"authorization": "Bearer wrong"}), ("/nothing", key)):
+            found.post(path, {"inputs": "a"}, headers=headers)
+        found.http.put("/predict", headers=key)
+        lines = found.http.get("/metrics", headers=key).text.splitlines()
+        for status, times in ((401, 2), (404, 1), (405, 1)):
+            assert f'labelspace_requests_total{{path="other",status="{status}"}} {times}.0' in lines
 
 
 def test_the_page_shows_every_path_and_a_command_that_works(alone: Service):

@@ -184,7 +184,9 @@ def test_a_text_that_fits_no_label_is_refused_and_other_questions_are_answered(
     for name in ("choosy", "sure"):
         names = classifiers[name].answers(TEXTS).names
         for row, text in enumerate(TEXTS):
-            own, other = decide(client, {**OWN, "name": "mine"}, OTHER, text=text, model=name).answers
+            label = {"type": "predicate", "instructions": "sports"}
+            own, other, is_sports = decide(client, {**OWN, "name": "mine"}, OTHER, label, text=text, model=name).answers
+            assert is_sports.type == ("refusal" if names[row] is None else "predicate")
             assert isinstance(own, AnswerAnswerResourceRefusal) == (names[row] is None)
             assert (own.name, own.type) == ("mine", "refusal" if names[row] is None else "choice")
             assert isinstance(other, AnswerAnswerResourceChoice)
@@ -238,12 +240,17 @@ def test_messages_are_read_without_what_a_developer_says(client: openai.OpenAI):
         },
         {"role": "assistant", "content": [{"type": "output_text", "text": "won"}], "phase": "commentary"},
         {"type": "function_call", "name": "f", "call_id": "c", "arguments": "{}"},
+        {"type": "function_call", "name": "f", "call_id": "c", "arguments": '{"about": ["a cup", 2]}'},
+        {"type": "function_call", "name": "f", "call_id": "c", "arguments": "half of {"},
+        {"type": "custom_tool_call", "name": "g", "call_id": "d", "input": "write to them"},
         {"type": "function_call_output", "call_id": "c", "output": "the match"},
         {"type": "custom_tool_call_output", "call_id": "d", "output": [{"type": "input_text", "text": "today"}]},
         {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]},
     ]
     one = decide(client, OWN, text=messages)
-    assert one == decide(client, OWN, text="the team\n1\n\nwon\n\nthe match\n\ntoday\n\nno")
+    assert one == decide(
+        client, OWN, text="the team\n1\n\nwon\n\na cup\n2\n\nhalf of {\n\nwrite to them\n\nthe match\n\ntoday\n\nno"
+    )
     image = [{"role": "user", "content": [{"type": "input_image", "image_url": "data:,"}]}]
     with pytest.raises(openai.UnprocessableEntityError, match="an image cannot be read"):
         decide(client, OWN, text=image)

@@ -14,7 +14,7 @@ except ImportError:  # before Python 3.14
     from backports import zstd
 
 from labelspace.config import ServingConfig
-from labelspace.serve import operations
+from labelspace.serve import operations, questions
 from serve.service import TEXTS, Service, raw, request, serving
 
 CHOICE = {"type": "choice", "instructions": "?", "choices": [{"value": "a"}, {"value": "b"}]}
@@ -242,6 +242,17 @@ def test_of_keys_that_come_twice_the_last_counts(service: Service):
     found = service.send("/predict/news", f'{{"inputs": "the team", "inputs": "the bank", "inputs": "{TEXTS[3]}"}}')
     assert [part["label"] for part in found.json()[0]] == [part["label"] for part in service.ask(TEXTS[3], "news")]
     assert found.json()[0][0]["score"] == pytest.approx(service.ask(TEXTS[3], "news")[0]["score"])
+
+
+def test_too_many_options_are_refused_before_labels_are_made_of_them(service: Service, monkeypatch: Any):
+    """On the thread that answers probes, 400 questions of 255 options took seconds."""
+    monkeypatch.setattr(questions, "space_of", lambda *_: pytest.fail("labels were made"))
+    asked = [
+        {"type": "choice", "instructions": "?", "choices": [{"value": f"{number} {each}"} for each in range(255)]}
+        for number in range(4)
+    ]
+    body = {**BODIES["/v1/decisions"], "questions": asked}
+    check("/v1/decisions", service.post("/v1/decisions", body), 413, "the questions have 1,020 options; send at most")
 
 
 def test_options_are_bounded(service: Service):

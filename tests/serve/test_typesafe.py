@@ -109,7 +109,9 @@ def test_a_text_that_fits_no_label_has_no_answer(
     for row, text in enumerate(TEXTS):
         caplog.clear()
         with caplog.at_level(logging.WARNING, "typesafe_sdk"):
-            found = client.system_one(text, {"mine": OWN, "other": other}, model="choosy")
+            asked = {"mine": OWN, "other": other, "sports": Noul(instructions="sports")}
+            found = client.system_one(text, asked, model="choosy")
+        assert ("sports" in found.answers) == (names[row] is not None)
         assert ("mine" in found.answers) == (names[row] is not None)
         assert "other" in found.choices
         assert ("'refusal'" in caplog.text) == (names[row] is None)

@@ -1,5 +1,6 @@
 """What every fitted classifier does with documents, without scikit-learn, whose import takes most of a second."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -159,8 +160,11 @@ def check_fitted(model: Any) -> None:
     """Let scikit-learn refuse a model that is not fitted; a fitted one does not import it.
 
     Raises:
+        ConfigError: it is a path.
         NotFittedError: `fit` has not been called.
     """
+    if isinstance(model, str | os.PathLike):
+        raise ConfigError(f"model must be a fitted classifier. Got a path; open it: labelspace.load({str(model)!r}).")
     if not hasattr(model, "label_space_"):
         from sklearn.utils.validation import check_is_fitted
 

@@ -285,8 +285,10 @@ class Encoder:
         if text is None:
             return
         self._warned = True
+        # Not the text: warnings go to logs, and texts may be confidential.
+        letters = ", ".join(sorted({letter for letter in text if letter.isalpha() and not letter.isascii()})[:3])
         warnings.warn(
-            f"{self.name} does not know the language of texts such as {text!r:.40}: it reads single "
+            f"{self.name} does not know the language of texts with letters such as {letters}: it reads single "
             "letters, or nothing. Take an encoder of that language, such as intfloat/multilingual-e5-base.",
             LabelSpaceWarning,
             stacklevel=3,

@@ -29,6 +29,8 @@ from labelspace.serve.systemone import SYSTEM_ONE, detailed_error
 OPERATIONS = (DECISIONS, SYSTEM_ONE, MODELS, MODEL, PREDICT, PREDICT_BY, *INFERENCE, *LABEL_STUDIO)
 OPEN = ("/healthz", "/readyz", "/v2/health/live", "/v2/health/ready")
 """Paths that need no key: whoever watches the service has none."""
+UNCOUNTED = ("/", "/healthz", "/readyz", "/metrics", "/openapi.json")
+_COUNTED = "labelspace.operation"
 
 
 def make_app(
@@ -75,7 +77,7 @@ def make_app(
     async def shown(request: Request) -> Response:
         return HTMLResponse(page(OPERATIONS, list(room.models), request.url.netloc, keyed=bool(keys)))
 
-    routes = [_route(operation, room, measures) for operation in OPERATIONS]
+    routes = [_route(operation, room) for operation in OPERATIONS]
     for path, endpoint in (
         ("/", shown),
         ("/healthz", ready),
@@ -87,19 +89,13 @@ def make_app(
     app: Any = Starlette(
         routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _told, Exception: _failed}
     )
-    return Keyed(app, keys) if keys else app
+    return Counted(Keyed(app, keys) if keys else app, measures)
 
 
-def _route(operation: Operation, room: Room, measures: Measures) -> Route:
+def _route(operation: Operation, room: Room) -> Route:
     async def endpoint(request: Request) -> Response:
-        started = time.perf_counter()
-        status = 500
-        try:
-            response = await respond(operation, room, request)
-            status = response.status_code
-            return response
-        finally:
-            measures.request(operation.path, status, time.perf_counter() - started)
+        request.scope[_COUNTED] = operation.path
+        return await respond(operation, room, request)
 
     return Route(operation.path, endpoint, methods=[operation.method])
 
@@ -119,6 +115,36 @@ def _problem(path: str, status: int, message: str, headers: Mapping[str, str] | 
     """Return an error in the form of the protocol that the path belongs to."""
     form = detailed_error if path == SYSTEM_ONE.path else openai_error if path.startswith("/v1/") else plain_error
     return JSONResponse(form(RefusedError(status, message)).model_dump(), status, headers)
+
+
+class Counted:
+    """Counts every request by the path of its operation: what has none, or no valid key, is `other`.
+
+    Args:
+        app: the application.
+        measures: the counts.
+    """
+
+    def __init__(self, app: Any, measures: Measures) -> None:
+        self._app, self._measures = app, measures
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request, and count it."""
+        if scope["type"] != "http" or scope["path"] in UNCOUNTED:
+            await self._app(scope, receive, send)
+            return
+        started, status = time.perf_counter(), 500
+
+        async def sending(message: Any) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        finally:
+            self._measures.request(scope.get(_COUNTED, "other"), status, time.perf_counter() - started)
 
 
 def is_key(key: str) -> bool:

@@ -34,10 +34,19 @@ class Job:
     future: "asyncio.Future[Any]"
     """Gets the result, or the error."""
 
+    label_texts: Sequence[tuple[str, str]] = ()
+    """Role and text of options whose vectors are wanted, in place of documents."""
+
+    @property
+    def size(self) -> int:
+        """Number of texts to encode."""
+        return len(self.documents) + len(self.label_texts)
+
     @property
     def tokens(self) -> int:
-        """How many tokens the documents have, roughly."""
-        return sum(2 + sum(map(len, _parts(document))) // CHARACTERS_PER_TOKEN for document in self.documents)
+        """How many tokens there are, roughly."""
+        texts = [*map(_parts, self.documents), *((text,) for _, text in self.label_texts)]
+        return sum(2 + sum(map(len, parts)) // CHARACTERS_PER_TOKEN for parts in texts)
 
 
 def _parts(document: Any) -> Sequence[str]:
@@ -79,21 +88,23 @@ class Batcher:
 
     @property
     def waiting(self) -> int:
-        """Number of documents that wait."""
+        """Number of texts that wait."""
         return self._waiting
 
-    async def submit(self, model: Any, documents: Sequence[Any], asked: Any) -> Any:
-        """Return the result for some documents; a cancelled caller costs no run of the encoder.
+    async def submit(
+        self, model: Any, documents: Sequence[Any], asked: Any, label_texts: Sequence[tuple[str, str]] = ()
+    ) -> Any:
+        """Return the result for some documents, or texts of options; a cancelled caller costs no run of the encoder.
 
         Raises:
             BusyError: too many documents wait.
         """
-        job = Job(model, documents, asked, self._loop.create_future())
+        job = Job(model, documents, asked, self._loop.create_future(), label_texts)
         with self._changed:
-            if self._waiting and self._waiting + len(documents) > self.config.max_waiting:
+            if self._waiting and self._waiting + job.size > self.config.max_waiting:
                 raise BusyError(f"{self._waiting:,} texts wait already; try again in a second.")
             self._jobs.append(job)
-            self._waiting += len(documents)
+            self._waiting += job.size
             self._changed.notify()
         try:
             return await job.future
@@ -106,7 +117,7 @@ class Batcher:
             with self._changed:
                 if job in self._jobs:
                     self._jobs.remove(job)
-                    self._waiting -= len(job.documents)
+                    self._waiting -= job.size
 
     def close(self) -> None:
         """Finish what waits, then end the worker."""
@@ -118,7 +129,8 @@ class Batcher:
     def _run(self) -> None:
         while batch := self._take():
             results = self._results(batch)
-            self._seen(sum(len(job.documents) for job in batch))  # first: who has an answer finds it counted
+            if documents := sum(len(job.documents) for job in batch):
+                self._seen(documents)  # first: who has an answer finds it counted
             self._loop.call_soon_threadsafe(_deliver, batch, results)
 
     def _take(self) -> list[Job]:
@@ -155,7 +167,7 @@ class Batcher:
             else:
                 batch.append(job)
                 budget -= job.tokens
-                self._waiting -= len(job.documents)
+                self._waiting -= job.size
         self._jobs.extendleft(reversed(others))
         return batch
 

@@ -1,5 +1,6 @@
 """`POST /v1/decisions`, as the package `openai` sends it: questions about an input, each with its answer."""
 
+import json
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -22,11 +23,13 @@ class Part(BaseModel, extra="allow"):
 
 
 class Message(BaseModel, extra="allow"):
-    """A message, or the output of a tool. What a developer or the system says is no part of the document."""
+    """A message, or a tool's call or output. What a developer or the system says is no part of the document."""
 
     role: Literal["user", "developer", "system", "assistant"] | None = None
     content: str | list[Part] | None = None
     output: str | list[Part] | None = None
+    input: Any = None
+    arguments: Any = None
     type: str | None = None
 
 
@@ -198,14 +201,21 @@ def _document(given: str | Sequence[Message]) -> str:
     """Return what users, assistants and tools say."""
     if isinstance(given, str):
         return given
-    said = [
-        _joined(message.output if message.content is None else message.content) for message in given if _read(message)
-    ]
-    return "\n\n".join(part for part in said if part)
+    return "\n\n".join(part for message in given if _read(message) for part in _said(message) if part)
 
 
 def _read(message: Message) -> bool:
     return message.role not in ("developer", "system")
+
+
+def _said(message: Message) -> list[str]:
+    """Return the texts of a message, or of the call of a tool, whose arguments are JSON in a string."""
+    arguments = message.arguments
+    try:
+        arguments = as_text(json.loads(arguments))
+    except (ValueError, TypeError, RecursionError):
+        arguments = as_text(arguments)
+    return [_joined(message.content), _joined(message.output), as_text(message.input), arguments]
 
 
 def _joined(content: str | Sequence[Part] | None) -> str:
@@ -239,10 +249,10 @@ def _asked(question: Any, where: tuple[str | int, ...]) -> Question | YesNo:
 
 def _told(question: Any, reply: Reply) -> Any:
     name, shares = question.name, reply.probabilities
-    if isinstance(question, Predicate):
-        return PredicateAnswer(name=name, probability=shares[0])
     if reply.chosen is None:
         return Refusal(name=name)
+    if isinstance(question, Predicate):
+        return PredicateAnswer(name=name, probability=shares[0])
     if isinstance(question, ScoreQuestion):
         levels = [
             LevelProbability(label=level.label, value=value, probability=share)

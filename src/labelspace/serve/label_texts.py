@@ -53,6 +53,12 @@ class KnownTexts:
         """Return the vectors of every label's texts by name, and those of `space.outside` by `OUTSIDE`."""
         return encode_labels(self, space)
 
+    def unknown(self, space: LabelSpace) -> list[tuple[str, str]]:
+        """Return role and text of what `label_vectors` would encode, each once, without waiting for the encoder."""
+        texts = [("label", verbalizer) for verbalizer in space.verbalizers]
+        texts += [("text", text) for label in space.labels for text in (*label.descriptions, *label.excludes)]
+        return [each for each in dict.fromkeys(texts) if each not in self._kept]
+
     def documents(self, texts: Sequence[str], report: Callable[[int], None]) -> Matrix:
         """Return the vectors of documents, [text dim]; texts of labels are encoded in between."""
         parts = []

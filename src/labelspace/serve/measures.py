@@ -27,7 +27,9 @@ class Measures:
             buckets=TOGETHER,
             registry=self.registry,
         )
-        self.waiting = Gauge("labelspace_waiting_documents", "Documents that wait.", registry=self.registry)
+        self.waiting = Gauge(
+            "labelspace_waiting_documents", "Documents and new options that wait.", registry=self.registry
+        )
 
     def run(self, documents: int) -> None:
         """Count a run of an encoder."""

@@ -12,7 +12,7 @@ from labelspace.serve.operations import RefusedError
 from labelspace.serve.room import Room, Served
 
 MOST_OPTIONS = 1000
-"""Options of a request that are not the model's labels: each is read by the encoder once, while others wait."""
+"""Options of a request that are not the model's labels: each is read by the encoder once."""
 
 
 @final
@@ -59,7 +59,7 @@ class Reply:
     """[option]."""
 
     chosen: int | None
-    """The likeliest option; None: the model says that none fits."""
+    """The likeliest option, of a statement the only one; None: the model says that none of its labels fits."""
 
     @property
     def confidence(self) -> float:
@@ -82,12 +82,13 @@ async def answer(
     """
     if served.reads_pairs:
         raise RefusedError(422, f"{served.name} reads pairs of texts; send them to /predict.")
-    plans = [_plan(room, served, question) for question in questions]
-    asked = list(dict.fromkeys(space for space, _ in plans))  # each thing once
-    if (options := sum(len(space) for space in asked if space is not None)) > MOST_OPTIONS:
+    # Counted first: all requests wait while labels are made of them.
+    if (options := sum(map(len, {_new_options(served, question) for question in questions}))) > MOST_OPTIONS:
         raise RefusedError(
             413, f"the questions have {options:,} options; send at most {MOST_OPTIONS:,} at once.", ("questions",)
         )
+    plans = [_plan(room, served, question) for question in questions]
+    asked = list(dict.fromkeys(space for space, _ in plans))  # each thing once
     answers, tokens = await room.ask(served, [text], asked, count=True)
     found = dict(zip(asked, answers, strict=True))
     return [_reply(found[space], columns) for space, columns in plans], tokens
@@ -108,6 +109,13 @@ def _plan(room: Room, served: Served, question: Question | YesNo) -> Plan:
             )
         return None, own
     return space_of(room, served, question.options, question.where), tuple(range(len(question.options)))
+
+
+def _new_options(served: Served, question: Question | YesNo) -> tuple[Option | str, ...]:
+    """Return the options of a question that are not the model's labels."""
+    if isinstance(question, YesNo):
+        return (question.true, question.false) if question.true and question.false else ()
+    return question.options if _own_columns(served, question) is None else ()
 
 
 def _own_columns(served: Served, question: Question) -> tuple[int, ...] | None:
@@ -209,9 +217,9 @@ def _label(room: Room, number: int, option: Option, where: tuple[str | int, ...]
 
 def _reply(answers: Answers, columns: tuple[int, ...]) -> Reply:
     probabilities = tuple(answers.probabilities[0, list(columns)].tolist())
-    if len(columns) == 1:  # a statement that is a label of the model
-        return Reply(probabilities, 0)
     column = int(answers.columns[0])
+    if len(columns) == 1:  # a statement that is a label of the model
+        return Reply(probabilities, 0 if column >= 0 or answers.chosen is not None else None)
     return Reply(probabilities, None if column < 0 else columns.index(column))
 
 

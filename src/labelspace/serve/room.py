@@ -79,6 +79,9 @@ class Asked:
     """Whether the tokens are counted."""
 
 
+TOGETHER = 16
+"""Texts of new options that are encoded before documents of others have their turn."""
+
 Found = tuple[list[Answers], int]
 """The answers for each label space, and the number of tokens read (0 if it was not asked for)."""
 
@@ -86,6 +89,9 @@ Found = tuple[list[Answers], int]
 def work(jobs: Sequence[Job]) -> list[Found]:
     """Return what each job asks; documents of all jobs go through the model together."""
     served: Served = jobs[0].model
+    if served.options is not None:
+        for role, text in (each for job in jobs for each in job.label_texts):
+            served.options.known.encode([text], role=role)
     own = [job for job in jobs if None in job.asked.spaces]
     other = [job for job in jobs if any(space is not None for space in job.asked.spaces)]
     answers = _apart(own, served.answers)
@@ -160,6 +166,11 @@ class Room:
         Raises:
             BusyError: too many documents wait.
         """
+        if served.options is not None:
+            for space in filter(None, spaces):
+                unknown = served.options.known.unknown(space)
+                for start in range(0, len(unknown), TOGETHER):
+                    await self.batcher.submit(served, [], Asked(()), unknown[start : start + TOGETHER])
         answers, tokens = await self.batcher.submit(served, documents, Asked(tuple(spaces), count))
         if self.log_texts:
             for document, name in zip(documents, answers[0].names, strict=True):

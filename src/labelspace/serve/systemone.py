@@ -159,10 +159,10 @@ def _asked(question: Any, where: tuple[str | int, ...]) -> Question | YesNo:
 
 
 def _told(question: Any, reply: Reply) -> Any:
-    if isinstance(question, NoulQuestion):
-        return NoulAnswer(noul=reply.probabilities[0])
     if reply.chosen is None:
         return Refusal()
+    if isinstance(question, NoulQuestion):
+        return NoulAnswer(noul=reply.probabilities[0])
     if isinstance(question, ScoreQuestion):
         return ScoreAnswer(
             score=reply.score,
