@@ -35,6 +35,12 @@ def test_the_rules_apply_in_order_for_any_order_of_the_store(place):
             assert found[2] == len(order)
 
 
+def test_files_of_the_users_own_do_not_outnumber_data_sets_of_others():
+    own = [record(task=f"own/{name}") for name in ("a", "b")]
+    public = [record(task="agnews", limit=50)]
+    assert choose_way([*own, *public], "a")[1] == public
+
+
 def test_among_otherwise_equal_ways_the_last_one_counts_as_newest():
     runs = [record(dtype="float32"), record(dtype="bfloat16")]
     assert [choose_way(order, "a")[0].dtype for order in (runs, runs[::-1])] == ["bfloat16", "float32"]

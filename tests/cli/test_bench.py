@@ -96,7 +96,7 @@ def test_run_reports_a_label_without_rows(run, here, label_file, tiny_encoder_fo
         (["--seeds", ""], "seeds must hold at least one seed"),
         (["--file", "x.csv"], "--file and --labels go together"),
         (["--protocol", "all"], "protocol must be one of"),
-        (["--limit", "0"], "limit must be"),
+        (["--limit", "0"], "--limit must be"),
         (["--dtype", "float16"], "dtype must be one of"),
         (["--store", "nowhere/results.jsonl"], "nowhere/results.jsonl cannot be written"),
         (["--data", "nowhere"], "there is no folder nowhere"),

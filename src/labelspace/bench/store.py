@@ -237,7 +237,10 @@ def chosen(
     if fingerprint is not None and record["fingerprint"] != fingerprint:
         return None, f"{key}: the stored result is of other texts or labels and is replaced; another store keeps both."
     if not same_revision(record.get("revision"), revision):
-        return None, f"{key}: the stored result is of other weights or settings; it is not reused."
+        return (
+            None,
+            f"{key}: the stored result is of other weights or settings and is replaced; another store keeps both.",
+        )
     return record, ""
 
 

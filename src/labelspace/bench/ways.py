@@ -95,8 +95,8 @@ def choose_way(
 ) -> tuple[Way, list[Record], int]:
     """Choose one way of running a model on data sets.
 
-    Among the ways that match the arguments, the one with the most data sets wins. Ties prefer all rows to the paper's,
-    no limit to a limit, a larger limit to a smaller one, and then the newest.
+    Among the ways that match the arguments, the one with the most data sets of others wins, then the one with the most
+    of all. Ties prefer all rows to the paper's, no limit to a limit, a larger limit to a smaller one, and then the newest.
 
     Args:
         records: records of the store.
@@ -143,7 +143,8 @@ def choose_way(
         newest = max(str(record["provenance"].get("date") or "") for record in ways[way])
         last = max(at[id(record)] for record in ways[way])
         full, whole = way.protocol == "full", way.limit is None
-        return _sets(ways[way]), full, whole, way.limit or 0, newest, last
+        public = [record for record in ways[way] if not record["task"].startswith("own/")]
+        return _sets(public), _sets(ways[way]), full, whole, way.limit or 0, newest, last
 
     best = max(fitting, key=rank)
     return best, ways[best], len(fitting)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelspace.checks import check_choice, import_optional
+from labelspace.checks import check_choice, check_number, import_optional
 from labelspace.cli.options import (
     AsJson,
     Device,
@@ -108,6 +108,8 @@ def run_command(
     if unverbalized is not None:
         check_choice("--unverbalized", unverbalized, UNVERBALIZED)
     drawn = _seeds(seeds)
+    if limit is not None:
+        check_number("--limit", limit, least=1, whole=True)
     if (file is None) != (labels is None):
         raise ConfigError("--file and --labels go together: the documents, and what the labels mean.")
     with busy("loading", quiet=quiet):

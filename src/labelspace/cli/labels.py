@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from labelspace.checks import check_number
 from labelspace.cli.options import (
     READING,
     AsJson,
@@ -80,6 +81,7 @@ def init_command(
         if not _on_a_terminal():
             raise ConfigError('no labels; give them as --names "sports,politics", or run this on a terminal.')
         name, found, template = _ask(name or file.stem, template)
+    check_number("--descriptions-per-label", descriptions_per_label, least=1, whole=True)
     text = starter_file(found, name=name or file.stem, template=template, descriptions_per_label=descriptions_per_label)
     try:
         with file.open("w" if overwrite else "x", encoding="utf-8") as opened:
