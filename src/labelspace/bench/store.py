@@ -235,13 +235,12 @@ def chosen(
     if record is None:
         return None, ""
     if fingerprint is not None and record["fingerprint"] != fingerprint:
-        return None, f"{key}: the stored result is of other texts or labels and is replaced; another store keeps both."
-    if not same_revision(record.get("revision"), revision):
-        return (
-            None,
-            f"{key}: the stored result is of other weights or settings and is replaced; another store keeps both.",
-        )
-    return record, ""
+        other = "texts or labels"
+    elif not same_revision(record.get("revision"), revision):
+        other = "weights or settings"
+    else:
+        return record, ""
+    return None, f"{key}: the stored result is of other {other} and is replaced; another store keeps both."
 
 
 def _line_of(record: Mapping[str, Any]) -> bytes:

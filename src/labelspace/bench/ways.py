@@ -96,7 +96,8 @@ def choose_way(
     """Choose one way of running a model on data sets.
 
     Among the ways that match the arguments, the one with the most data sets of others wins, then the one with the most
-    of all. Ties prefer all rows to the paper's, no limit to a limit, a larger limit to a smaller one, and then the newest.
+    of all. Ties prefer all rows to the paper's, no limit to a limit, a larger limit to a smaller one, and then the
+    newest.
 
     Args:
         records: records of the store.

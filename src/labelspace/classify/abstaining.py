@@ -116,8 +116,8 @@ class AbstainingClassifier(BiEncoderClassifier):
         if len(doubt) < FEW_ROWS:
             warnings.warn(
                 f"fit held out {len(doubt)} rows, on which a coverage of {coverage:g} stands badly: the share answered "
-                f"of others may be far from it. Fit with a larger validation=, or in Python pass set_coverage {FEW_ROWS} "
-                "documents or more.",
+                "of others may be far from it. Fit with a larger validation=, or in Python pass set_coverage "
+                f"{FEW_ROWS} documents or more.",
                 LabelSpaceWarning,
                 stacklevel=2,
             )
