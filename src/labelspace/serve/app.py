@@ -118,7 +118,9 @@ def _problem(path: str, status: int, message: str, headers: Mapping[str, str] | 
 
 
 class Counted:
-    """Counts every request by the path of its operation: what has none, or no valid key, is `other`.
+    """Counts requests by the path of their operation: what has none, or no valid key, is `other`.
+
+    Probes and pages that are answered as asked are not counted.
 
     Args:
         app: the application.
@@ -130,7 +132,7 @@ class Counted:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request, and count it."""
-        if scope["type"] != "http" or scope["path"] in UNCOUNTED:
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         started, status = time.perf_counter(), 500
@@ -144,7 +146,8 @@ class Counted:
         try:
             await self._app(scope, receive, sending)
         finally:
-            self._measures.request(scope.get(_COUNTED, "other"), status, time.perf_counter() - started)
+            if scope["path"] not in UNCOUNTED or status >= 400:
+                self._measures.request(scope.get(_COUNTED, "other"), status, time.perf_counter() - started)
 
 
 def is_key(key: str) -> bool:
