@@ -30,6 +30,7 @@ OPERATIONS = (DECISIONS, SYSTEM_ONE, MODELS, MODEL, PREDICT, PREDICT_BY, *INFERE
 OPEN = ("/healthz", "/readyz", "/v2/health/live", "/v2/health/ready")
 """Paths that need no key: whoever watches the service has none."""
 UNCOUNTED = ("/", "/healthz", "/readyz", "/metrics", "/openapi.json")
+"""Pages and probes: they are counted only where they are refused."""
 _COUNTED = "labelspace.operation"
 
 
