@@ -8,6 +8,7 @@ import pytest
 
 from labelspace import load
 from labelspace.classify import WordsClassifier
+from labelspace.cli.printing import harmless
 from labelspace.errors import OutputError
 
 
@@ -213,6 +214,14 @@ def test_explain_prints_a_verdict_with_margin_for_each_text(run, saved):
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("the team won the match\n  -> ")
     assert result.stdout.count("margin") == 2
+
+
+def test_on_a_terminal_a_text_gives_no_orders(monkeypatch):
+    """Codes in a document could clear the screen, or write to the clipboard; a pipe gets them as they are."""
+    text = "a\x1b]0;title\x07 b\x9bJ\tc\nd \u200d\u00e9"
+    assert harmless(text) == text
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    assert harmless(text) == "a\\x1b]0;title\\x07 b\\x9bJ\tc\nd \u200d\u00e9"
 
 
 def test_explain_prints_json(run, saved):

@@ -13,8 +13,8 @@ import pytest
 
 from labelspace import load
 from labelspace.errors import ConfigError
-from labelspace.serve.listening import listen
-from labelspace.serve.run import is_own_machine, read_keys
+from labelspace.serve.listening import is_own_machine, listen
+from labelspace.serve.run import read_keys
 from serve.service import process
 
 TEXTS = ["the team won the match", "the bank lost money"]

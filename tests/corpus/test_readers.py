@@ -415,6 +415,18 @@ def test_a_document_of_ten_megabytes_passes_through(tmp_path, suffix):
         assert [len(text) for text in table.texts(batch)] == [100_000, 1]
 
 
+@pytest.mark.parametrize("name", ["in.csv.gz", "in.jsonl.gz"])
+def test_a_line_without_an_end_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch, name):
+    """4 MB packed may be a line of 4 GB."""
+    monkeypatch.setattr(files_to_rows, "_LINE", 1000)
+    path = tmp_path / name
+    with gzip.open(path, "wb") as file:
+        file.write(b"text\n" if "csv" in name else b"\n")
+        file.write(b"a" * 2000)
+    with pytest.raises(InputError, match=r"gz: line 2 has more than .* characters; write a row a document\.$"):
+        read_all(open_table(path))
+
+
 def test_the_error_for_an_endless_cell_suggests_an_open_quote(tmp_path):
     path = tmp_path / "in.csv"
     path.write_bytes(b'text\na\n"open\n' + b"some words of a text\n" * 3_500_000)

@@ -128,6 +128,17 @@ def test_a_file_that_is_not_a_workbook_is_one_line(tmp_path, content):
     assert "\n" not in str(caught.value)
 
 
+def test_a_row_that_no_sheet_has_is_refused_before_the_rows_above_it_are_made(tmp_path, monkeypatch):
+    """A row may say any number, and each one above it is read as an empty one: a billion of them never ended."""
+    monkeypatch.setattr(spreadsheets, "MOST_ROWS", 20)
+    path = tmp_path / "in.xlsx"
+    book = openpyxl.Workbook()
+    book.active["A1"], book.active["A999"] = "text", "far"
+    book.save(path)
+    with pytest.raises(InputError, match=r"has more rows than \.xlsx holds, 20; save it as \.csv\.$"):
+        read(path)
+
+
 def test_a_workbook_cut_short_is_one_line(tmp_path):
     path = write(tmp_path / "in.xlsx", [["text"], *([f"text {n}"] for n in range(500))])
     path.write_bytes(path.read_bytes()[:-200])

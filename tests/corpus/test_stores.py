@@ -267,10 +267,13 @@ def test_a_stopped_predict_goes_on_in_the_store(how, bucket, address, tmp_path, 
     ("address", "said"),
     [
         ("s3://bucket/a b.csv", r"s3://bucket/a b\.csv: is not an address that can be opened \(Cannot parse URI"),
-        ("s3://me:secret@bucket/a.csv?regio=x", r"^bucket/a\.csv: is not an address"),
+        ("s3://me@bucket/a.csv?regio=x", r"^bucket/a\.csv: is not an address"),
+        ("s3://me:secret@bucket/a.csv", r"^bucket/a\.csv: the address holds a password; take it out"),
+        ("s3://me:sec/secret@bucket/a.csv", r"^bucket/a\.csv: the address holds a password"),
+        ("hdfs://me:secret@host:9000/a.csv", r"^host:9000/a\.csv: the address holds a password"),
     ],
 )
-def test_an_address_that_cannot_be_read_is_refused_without_its_secrets(address, said):
+def test_an_address_that_cannot_be_read_or_holds_a_password_is_refused_without_its_secrets(address, said):
     with pytest.raises(InputError, match=said) as refused:
         located(address)
     assert "secret" not in str(refused.value)

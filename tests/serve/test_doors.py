@@ -17,7 +17,13 @@ KEYLESS = "no valid key came; send the header Authorization: Bearer KEY."
 
 @pytest.fixture(scope="module")
 def keyed(news: Any) -> Any:
-    with serving({"news": news}, keys=["first-key", "second-key"]) as found:
+    with serving({"news": news}, keys=["first-key", "second-key"], own_machine=True) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def unkeyed(news: Any) -> Any:
+    with serving({"news": news}, own_machine=True) as found:
         yield found
 
 
@@ -42,6 +48,23 @@ def test_without_a_valid_key_nothing_is_told(keyed: Service, path: str):
         assert (told["message"] if path.startswith("/v1") else told) == KEYLESS
         assert found.headers["www-authenticate"] == "Bearer"
         assert "news" not in found.text
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8000", "127.0.0.2", "localhost", "LOCALHOST:1", "[::1]:8000"])
+def test_without_a_key_names_of_this_machine_are_answered(unkeyed: Service, host: str):
+    assert unkeyed.http.post("/predict", headers={"Host": host}, json={"inputs": "a"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example:1", "[::1", "[]"]
+)
+def test_another_name_of_this_machine_is_answered_with_a_key_alone(unkeyed: Service, keyed: Service, host: str):
+    """A site's name may point here, and then its page could ask whatever this machine may."""
+    found = unkeyed.http.post("/predict", headers={"Host": host}, json={"inputs": "a"})
+    assert found.status_code == 421
+    assert "answers at 127.0.0.1 and localhost alone" in found.json()["error"]
+    given = {"Host": host, "Authorization": "Bearer first-key"}  # which the page does not have
+    assert keyed.http.post("/predict", headers=given, json={"inputs": "a"}).status_code == 200
 
 
 def test_a_key_may_come_as_the_password_of_label_studio(keyed: Service):

@@ -1,5 +1,6 @@
 """The model card of a saved model."""
 
+import html
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -157,4 +158,4 @@ def _opened_plain(card: Card) -> tuple[str, str]:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    return html.escape(text, quote=False).replace("|", "\\|").replace("\n", " ")

@@ -26,7 +26,7 @@ from labelspace.cli.options import (
     TrustRemoteCode,
     open_model,
 )
-from labelspace.cli.printing import hush, note, print_json, tell
+from labelspace.cli.printing import harmless, hush, note, print_json, tell
 from labelspace.config import EncodingConfig
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
 from labelspace.labels.document import SEPARATOR
@@ -226,7 +226,7 @@ def explain_command(
     if as_json:
         print_json([explanation.to_dict() for explanation in explanations])
     else:
-        print("\n\n".join(str(explanation) for explanation in explanations))
+        print(harmless("\n\n".join(str(explanation) for explanation in explanations)))
 
 
 def _details(done: Any) -> str:
@@ -282,7 +282,7 @@ def _print_predictions(
                 told = dict(zip(("text", "pair"), parts, strict=False))
                 print_json({"label": name, "score": score, **every, **told}, indent=None)
             else:
-                print(name or "", f"{score:.4f}", *(" ".join(part.splitlines()) for part in parts), sep="\t")
+                print(name or "", f"{score:.4f}", *(harmless(" ".join(part.splitlines())) for part in parts), sep="\t")
         sys.stdout.flush()
 
 
@@ -365,7 +365,7 @@ def _print_most_uncertain(
             print_json({**told, **dict(zip(columns, parts, strict=True))}, indent=None)
         else:
             shown = [f"{value:.4f}" for value in told.values()]
-            print(*shown, name or "", *(" ".join(part.splitlines()) for part in parts), sep="\t")
+            print(*shown, name or "", *(harmless(" ".join(part.splitlines())) for part in parts), sep="\t")
 
 
 def _lines() -> "Iterator[Documents]":

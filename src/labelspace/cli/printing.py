@@ -3,6 +3,7 @@
 import json
 import logging
 import math
+import re
 import shlex
 import sys
 import warnings
@@ -30,6 +31,13 @@ def one_line(message: object) -> str:
         'one two'
     """
     return " ".join(str(message).split())
+
+
+def harmless(text: str) -> str:
+    """Return a text for stdout; on a terminal without codes that would clear it, or write to the clipboard."""
+    if not sys.stdout.isatty():
+        return text
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 tell = say

@@ -41,8 +41,8 @@ def serve_command(
     config = ServingConfig(max_waiting=max_waiting, max_characters=max_characters)
     for package in ("starlette", "uvicorn", "pydantic", "prometheus_client"):
         import_optional(package, package=package.replace("_", "-"), extra="serve", purpose="labelspace serve")
-    from labelspace.serve.listening import listen
-    from labelspace.serve.run import is_own_machine, read_keys, serve
+    from labelspace.serve.listening import is_own_machine, listen
+    from labelspace.serve.run import read_keys, serve
 
     keys = read_keys(api_key_file) if api_key_file else []
     with listen(host, port) as bound:
@@ -57,7 +57,7 @@ def serve_command(
                 LabelSpaceWarning,
                 stacklevel=2,
             )
-        app = make_app(opened, config, keys=keys, log_texts=log_texts)
+        app = make_app(opened, config, keys=keys, log_texts=log_texts, own_machine=is_own_machine(host))
         address = f"[{host}]" if ":" in host else host
         note(f"serving {', '.join(served.name for served in opened)} at http://{address}:{bound.getsockname()[1]}")
         serve(app, bound)

@@ -23,10 +23,10 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, AnyStr, BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -44,6 +44,7 @@ SCHEMA_ROWS = 1000
 _CSV_ROWS_AT_ONCE = 4  # so that even the longest cells stay below the 2 GB of a column in a piece
 _CSV_PIECE_CHARACTERS = 1024 * 1024
 _CSV_CELL_CHARACTERS = 64 * 1024 * 1024  # a document may have 10 MB; a much longer cell is an unclosed quotation mark
+_LINE = 2 * _CSV_CELL_CHARACTERS  # a packed file of 4 MB may hold a line of 4 GB
 _END = "\x1eend of the file\x1e"
 _CLOSED = _END + '"'  # as the last line: it closes a quotation mark left open
 _OPEN = (
@@ -111,9 +112,22 @@ def _csv_rows(path: Place, dialect: Dialect) -> Iterator[tuple[BinaryIO, Iterato
     with path.open("rb") as raw:
         file: Any = gzip.GzipFile(fileobj=raw) if file_kind(path)[1] else raw
         with io.TextIOWrapper(file, encoding, newline="") as lines:
-            reader = csv.reader(chain(lines, [_CLOSED]), delimiter=dialect.delimiter, strict=True)
+            reader = csv.reader(
+                chain(_lines(path, lines.readline), [_CLOSED]), delimiter=dialect.delimiter, strict=True
+            )
             header = next(filter(any, reader))
             yield raw, chain([header], filter(any if len(header) > 1 else None, reader))
+
+
+def _lines(path: Place, read: Callable[[int], AnyStr]) -> Iterator[AnyStr]:
+    """Yield the lines that `readline` returns; never hold a longer one than any document needs."""
+    number = 1
+    while line := read(_LINE + 1):
+        if len(line) > _LINE:
+            most = _LINE // 1024**2
+            raise InputError(f"{path}: line {number} has more than {most} million characters; write a row a document.")
+        yield line
+        number += 1
 
 
 def csv_schema(path: Place, dialect: Dialect) -> pa.Schema:
@@ -214,8 +228,8 @@ def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
 def _json_lines(path: Place) -> Iterator[tuple[int, bytes, int]]:
     """Yield the number, content and end position of each line that is not blank."""
     with path.open("rb") as raw:
-        lines: Iterable[bytes] = gzip.GzipFile(fileobj=raw) if file_kind(path)[1] else raw
-        for number, line in enumerate(lines, 1):
+        lines: BinaryIO = gzip.GzipFile(fileobj=raw) if file_kind(path)[1] else raw  # type: ignore[assignment]
+        for number, line in enumerate(_lines(path, lines.readline), 1):
             content = line.strip() if number > 1 else line.removeprefix(b"\xef\xbb\xbf").strip()
             if content:
                 yield number, content, raw.tell()

@@ -115,6 +115,8 @@ def _rows(path: Place) -> Generator[tuple[int, Row]]:
                 cells = next(pairs, None)
             if cells is None:
                 return
+            if number > MOST_ROWS + 1:  # a row may have any number, and rows before it are made of nothing
+                raise InputError(f"{path}: has more rows than .xlsx holds, {MOST_ROWS:,}; save it as .csv.")
             for value, formula in zip(*cells, strict=True):
                 if value.value is None and formula.data_type == "f":
                     raise InputError(

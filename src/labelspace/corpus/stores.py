@@ -6,8 +6,8 @@
     unpacked(place)        opens a file, also .gz; arrow_source(place) what pyarrow opens
 
 An address may end in options of pyarrow's file system: `s3://bucket/key?region=eu-west-1`, or `endpoint_override=` and
-`scheme=` for a store that is not Amazon's. Credentials come from where the store's own tools look for them. Messages
-show neither.
+`scheme=` for a store that is not Amazon's. Credentials come from where the store's own tools look for them: an address
+that holds some is refused, because commands are seen by others and kept with results.
 """
 
 import gzip
@@ -147,8 +147,8 @@ def located(place: str | os.PathLike[str]) -> Place:
     """Return a place as a path, or as a file of a store.
 
     Raises:
-        InputError: an empty name, an address that pyarrow cannot read, or a store for which something is missing on
-            this machine.
+        InputError: an empty name, an address with a password or one that pyarrow cannot read, or a store for which
+            something is missing on this machine.
 
     Example:
         >>> located("news.csv").name
@@ -159,7 +159,12 @@ def located(place: str | os.PathLike[str]) -> Place:
             raise InputError("the name of a file is empty; give its path.")
         return Path(place)
     address = str(place)
-    told = address.partition("?")[0].rpartition("@")[2]  # without a password
+    scheme, _, rest = address.partition("://")
+    host, told = rest.partition("/")[0], address.partition("?")[0].rpartition("@")[2]
+    if ":" in (host.rpartition("@")[0] if scheme == "hdfs" else host):  # HDFS alone has a port
+        raise InputError(
+            f"{told}: the address holds a password; take it out, and put it where the store's own tools look for it."
+        )
     try:
         store, path = fs.FileSystem.from_uri(address)
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -167,7 +172,7 @@ def located(place: str | os.PathLike[str]) -> Place:
             f"{told}: is not an address that can be opened ({reason(error)}); write s3://bucket/key, gs://bucket/key "
             "or hdfs://host:port/path."
         ) from error
-    return StoredFile(address.partition("://")[0], store, path)
+    return StoredFile(scheme, store, path)
 
 
 def stored_files(address: str) -> list[StoredFile]:

@@ -176,7 +176,10 @@ def _open_tokenizer(folder: Path, kind: str, told: Mapping[str, Any]) -> Tokeniz
     agree = _is_taken_as_it_is(told, inside) if as_it_is else _is_of_words(told, inside, kind)
     if sides != {"right"} or not agree or not set(_named_beside(folder)) <= _known(inside):
         raise _not_plain()
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    try:
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    except Exception as error:  # all that tokenizers raises
+        raise _not_plain() from error
     tokenizer.no_padding()
     return tokenizer
 

@@ -6,6 +6,7 @@ import hmac
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -19,6 +20,7 @@ from labelspace.serve.decisions import DECISIONS, openai_error
 from labelspace.serve.describe import described, page
 from labelspace.serve.inference import INFERENCE
 from labelspace.serve.label_studio import LABEL_STUDIO
+from labelspace.serve.listening import is_own_machine
 from labelspace.serve.measures import Measures
 from labelspace.serve.models import MODEL, MODELS
 from labelspace.serve.operations import Operation, RefusedError, plain_error, respond
@@ -35,7 +37,12 @@ _COUNTED = "labelspace.operation"
 
 
 def make_app(
-    models: Sequence[Served], config: ServingConfig | None = None, *, keys: Sequence[str] = (), log_texts: bool = False
+    models: Sequence[Served],
+    config: ServingConfig | None = None,
+    *,
+    keys: Sequence[str] = (),
+    log_texts: bool = False,
+    own_machine: bool = False,
 ) -> Any:
     """Return the service as an ASGI application.
 
@@ -44,6 +51,7 @@ def make_app(
         config: limits.
         keys: keys of which a request must bring one, as `Authorization: Bearer KEY`; none: all may ask.
         log_texts: True writes every text with its label to stderr, as JSON lines.
+        own_machine: whether only this machine can reach the service; then, without keys, it answers to no other name.
 
     Example:
         >>> from labelspace import ZeroShotClassifier
@@ -90,7 +98,11 @@ def make_app(
     app: Any = Starlette(
         routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _told, Exception: _failed}
     )
-    return Counted(Keyed(app, keys) if keys else app, measures)
+    if keys:
+        app = Keyed(app, keys)
+    elif own_machine:
+        app = OwnNames(app)
+    return Counted(app, measures)
 
 
 def _route(operation: Operation, room: Room) -> Route:
@@ -149,6 +161,30 @@ class Counted:
         finally:
             if scope["path"] not in UNCOUNTED or status >= 400:
                 self._measures.request(scope.get(_COUNTED, "other"), status, time.perf_counter() - started)
+
+
+class OwnNames:
+    """Answers to names of this machine alone: the page of a site whose name points here could ask all else.
+
+    Args:
+        app: the application.
+    """
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request, if it names this machine or, as browsers never do, none."""
+        host = dict(scope["headers"]).get(b"host", b"").decode("latin-1") if scope["type"] == "http" else ""
+        try:
+            own = not host or is_own_machine(urlsplit(f"//{host}").hostname or "")
+        except ValueError:
+            own = False
+        if own:
+            await self._app(scope, receive, send)
+            return
+        message = "without a key the service answers at 127.0.0.1 and localhost alone; give it --api-key-file."
+        await _problem(scope["path"], 421, message)(scope, receive, send)
 
 
 def is_key(key: str) -> bool:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, StrictBool, StrictStr
 
-from labelspace.serve.operations import Operation, RefusedError, Strict, checked_texts, model_of
+from labelspace.serve.operations import Items, Operation, RefusedError, Strict, checked_texts, model_of
 from labelspace.serve.questions import Option, Question, Reply, YesNo, answer, as_text
 from labelspace.serve.room import Room
 
@@ -26,8 +26,8 @@ class Message(BaseModel, extra="allow"):
     """A message, or a tool's call or output. What a developer or the system says is no part of the document."""
 
     role: Literal["user", "developer", "system", "assistant"] | None = None
-    content: str | list[Part] | None = None
-    output: str | list[Part] | None = None
+    content: str | Items[Part] | None = None
+    output: str | Items[Part] | None = None
     input: Any = None
     arguments: Any = None
     type: str | None = None
@@ -51,7 +51,7 @@ class Predicate(Strict):
     """How likely is it that a statement about the input is true?"""
 
     type: Literal["predicate"]
-    instructions: str | list[Part]
+    instructions: str | Items[Part]
     name: str | None = None
 
 
@@ -59,8 +59,8 @@ class ChoiceQuestion(Strict):
     """Which of the options fits the input?"""
 
     type: Literal["choice"]
-    instructions: str | list[Part]
-    choices: list[Choice] = Field(min_length=2, max_length=255)
+    instructions: str | Items[Part]
+    choices: Items[Choice] = Field(min_length=2, max_length=255)
     name: str | None = None
 
 
@@ -68,8 +68,8 @@ class ScoreQuestion(Strict):
     """Which level does the input have?"""
 
     type: Literal["score"]
-    instructions: str | list[Part]
-    levels: list[Level] = Field(min_length=2, max_length=255)
+    instructions: str | Items[Part]
+    levels: Items[Level] = Field(min_length=2, max_length=255)
     name: str | None = None
 
 
@@ -80,8 +80,8 @@ class DecisionRequest(BaseModel):
     """The body of a request."""
 
     model: str
-    input: str | list[Message]
-    questions: list[AnyQuestion] = Field(min_length=1, max_length=400)
+    input: str | Items[Message]
+    questions: Items[AnyQuestion] = Field(min_length=1, max_length=400)
 
 
 class PredicateAnswer(BaseModel):

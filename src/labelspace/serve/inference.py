@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from labelspace.serve.operations import Operation, RefusedError, checked_texts, model_of
+from labelspace.serve.operations import Items, Operation, RefusedError, checked_texts, model_of
 from labelspace.serve.room import Room, Served
 from labelspace.version import __version__
 
@@ -17,7 +17,7 @@ class Input(BaseModel):
     """A tensor of texts."""
 
     name: str
-    shape: list[Annotated[int, Field(ge=0, le=2**31)]] = Field(min_length=1, max_length=8)
+    shape: Items[Annotated[int, Field(ge=0, le=2**31)]] = Field(min_length=1, max_length=8)
     datatype: str
     data: list[Any] | str
     parameters: dict[str, Any] | None = None
@@ -34,8 +34,8 @@ class InferenceRequest(BaseModel):
 
     id: str | None = None
     parameters: dict[str, Any] | None = None
-    inputs: list[Input] = Field(min_length=1)
-    outputs: list[WantedOutput] | None = None
+    inputs: Items[Input] = Field(min_length=1)
+    outputs: Items[WantedOutput] | None = None
 
 
 class Output(BaseModel):

@@ -4,10 +4,10 @@ import contextlib
 from html.parser import HTMLParser
 from typing import Any, final
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from labelspace.classify.answers import Answers
-from labelspace.serve.operations import Operation, RefusedError, checked_texts, model_of
+from labelspace.serve.operations import Items, Operation, RefusedError, checked_texts, model_of
 from labelspace.serve.room import Room, Served
 
 BASE = "/label-studio/{name}"
@@ -22,8 +22,8 @@ class Task(BaseModel, extra="allow"):
 class PredictRequest(BaseModel):
     """What Label Studio asks: tasks, and the project's labelling configuration."""
 
-    tasks: list[Task]
-    label_config: str
+    tasks: Items[Task]
+    label_config: str = Field(max_length=100_000)
 
 
 class Event(BaseModel, extra="allow"):

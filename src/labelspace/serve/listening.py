@@ -1,9 +1,23 @@
-"""The socket of the service and of the studio."""
+"""The socket of the service and of the studio, and whether only this machine can reach it."""
 
 import contextlib
+import ipaddress
 import socket
 
 from labelspace.errors import ConfigError
+
+
+def is_own_machine(host: str) -> bool:
+    """Return whether only this machine can reach the host.
+
+    Example:
+        >>> is_own_machine("127.0.0.1"), is_own_machine("localhost"), is_own_machine("0.0.0.0")
+        (True, True, False)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def listen(host: str, port: int) -> socket.socket:

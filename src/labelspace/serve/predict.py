@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from labelspace.classify.answers import Answers
 from labelspace.labels import LabelSpace
-from labelspace.serve.operations import Operation, RefusedError, checked_texts, model_of
+from labelspace.serve.operations import Items, Operation, RefusedError, checked_texts, model_of
 from labelspace.serve.questions import Option, space_of
 from labelspace.serve.room import Room, Served
 
@@ -15,7 +15,7 @@ from labelspace.serve.room import Room, Served
 class Parameters(BaseModel):
     """Parameters of the zero-shot pipeline and of the hub's client, and how many labels to tell."""
 
-    candidate_labels: list[str] | str | None = None
+    candidate_labels: Items[str] | str | None = None
     hypothesis_template: str | None = None
     multi_label: bool = False
     top_k: int | None = Field(default=None, ge=1)
@@ -25,7 +25,7 @@ class Parameters(BaseModel):
 class PredictRequest(BaseModel):
     """The body of a request: texts, and perhaps other labels than the model's own."""
 
-    inputs: str | list[str | list[str]]
+    inputs: str | Items[str | Items[str]]
     parameters: Parameters | None = None
     raw_scores: bool = False
 

@@ -1,7 +1,6 @@
 """The service as a process: keys from a file, a socket, and an end that loses no answer."""
 
 import contextlib
-import ipaddress
 import socket
 import threading
 import time
@@ -39,19 +38,6 @@ def read_keys(file: Path) -> list[str]:
         if not is_key(key):
             raise InputError(f"{file}: key {number} has white space or other than ASCII characters; write another one.")
     return keys
-
-
-def is_own_machine(host: str) -> bool:
-    """Return whether only this machine can reach the host.
-
-    Example:
-        >>> is_own_machine("127.0.0.1"), is_own_machine("localhost"), is_own_machine("0.0.0.0")
-        (True, True, False)
-    """
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def serve(app: Any, bound: socket.socket) -> None:
@@ -108,7 +94,8 @@ def running(
             )
         check_fitted(answerer(classifier))
     most = (config or ServingConfig()).max_options
-    app = make_app([Served(name, model, max_options=most) for name, model in models.items()], config, keys=keys)
+    served = [Served(name, model, max_options=most) for name, model in models.items()]
+    app = make_app(served, config, keys=keys, own_machine=True)
     bound = listen("127.0.0.1", port)
     server = server_of(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, name="labelspace-service")

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from labelspace.serve.operations import Operation, RefusedError, checked_texts, model_of
+from labelspace.serve.operations import Items, Operation, RefusedError, checked_texts, model_of
 from labelspace.serve.questions import Option, Question, Reply, YesNo, answer, as_text
 from labelspace.serve.room import Room
 
@@ -39,7 +39,7 @@ class ScoreQuestion(BaseModel):
 
     type: Literal["score"]
     instructions: Content | None = None
-    criteria: list[Content] = Field(min_length=2)
+    criteria: Items[Content] = Field(min_length=2)
 
 
 class BoxQuestion(BaseModel):

@@ -38,6 +38,17 @@ def test_the_token_becomes_a_cookie_that_scripts_and_other_sites_do_not_get(stra
     assert "labelspace-studio-8100=" in cookie
 
 
+def test_the_address_that_others_may_see_opens_once(session):
+    """The browser is started with it, so that it stands in the list of processes."""
+    app = create_app(session, token=TOKEN, port=8100, once="seen")
+    mine, other = TestClient(app, base_url=HOME), TestClient(app, base_url=HOME)
+    assert mine.get("/?token=seen").status_code == 200
+    assert mine.get("/?token=seen").status_code == 200  # a reload has the cookie
+    assert other.get("/?token=seen").status_code == 403
+    assert other.get("/?token=").status_code == 403
+    assert other.get(f"/?token={TOKEN}").status_code == 200
+
+
 def test_the_page_loads_nothing_from_elsewhere(client):
     answer = client.get("/")
     policy = answer.headers["content-security-policy"]

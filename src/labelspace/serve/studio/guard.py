@@ -1,6 +1,7 @@
 """Who may speak to the studio: the browser of the user who started it, and no other page.
 
 token     in the printed address, then in a cookie that scripts cannot read
+once      in the address that the browser is started with, which others may see in the list of processes: it opens once
 Host      a name of this machine with the studio's port, so that no other domain can point here (DNS rebinding)
 Origin    the studio's own, for everything that changes something (cross-site requests)
 CSP       the page runs its own scripts and loads nothing from elsewhere
@@ -39,10 +40,11 @@ class Guard:
         app: the application behind it.
         token: the secret of this session.
         port: the port that the studio listens on.
+        once: another secret, which stands for the token once; empty: there is none.
     """
 
-    def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
-        self._app, self._token = app, token
+    def __init__(self, app: ASGIApp, *, token: str, port: int, once: str = "") -> None:
+        self._app, self._token, self._once = app, token, once
         self._cookie = f"labelspace-studio-{port}"
         names = ("127.0.0.1", "localhost")
         self._hosts = {f"{name}:{port}" for name in names}
@@ -92,5 +94,8 @@ class Guard:
     def _has_token(self, scope: Scope) -> bool:
         if scope["path"] != "/":
             return False
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        return hmac.compare_digest(given.encode(), self._token.encode())
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0].encode()
+        if self._once and hmac.compare_digest(given, self._once.encode()):
+            self._once = ""
+            return True
+        return hmac.compare_digest(given, self._token.encode())

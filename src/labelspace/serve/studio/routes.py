@@ -43,13 +43,14 @@ CHANGES: dict[str, Handler] = {
 """What a POST to `/api/NAME` does."""
 
 
-def create_app(session: Session, *, token: str, port: int) -> Starlette:
+def create_app(session: Session, *, token: str, port: int, once: str = "") -> Starlette:
     """Return the application.
 
     Args:
         session: the state behind the page.
         token: the secret that the printed address holds.
         port: the port that it will listen on.
+        once: a secret that opens the page once; empty: there is none.
     """
     page = {
         f"/page/{file.name}": (file.read_bytes(), KINDS[f".{file.name.rpartition('.')[2]}"])
@@ -77,7 +78,7 @@ def create_app(session: Session, *, token: str, port: int) -> Starlette:
 
     routes = [Route(path, of_page) for path in page]
     routes.append(Route("/api/{name}", answer, methods=["GET", "POST"]))
-    return Starlette(routes=routes, middleware=[Middleware(Guard, token=token, port=port)])
+    return Starlette(routes=routes, middleware=[Middleware(Guard, token=token, port=port, once=once)])
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -23,12 +23,12 @@ def serve(session: Session, bound: socket.socket, *, tell: Callable[[str], None]
         tell: is called with the address once the page can be opened.
         open_browser: whether to open the address in the user's browser.
     """
-    port, token = bound.getsockname()[1], secrets.token_urlsafe(24)
-    address = f"http://{HOST}:{port}/?token={token}"
-    app = create_app(session, token=token, port=port)
+    port, token, once = bound.getsockname()[1], secrets.token_urlsafe(24), secrets.token_urlsafe(24)
+    address = f"http://{HOST}:{port}/?token="
+    app = create_app(session, token=token, port=port, once=once)
     config = uvicorn.Config(app, log_level="error", access_log=False, server_header=False, lifespan="off")
-    tell(address)
+    tell(address + token)
     if open_browser:
-        webbrowser.open(address)
+        webbrowser.open(address + once)
     with contextlib.suppress(KeyboardInterrupt):  # the way to end it
         uvicorn.Server(config).run(sockets=[bound])
