@@ -47,8 +47,8 @@ def staged(folder: Path, *, private: bool = False) -> Iterator[Path]:
         for path in scratch.rglob("*"):
             if path.is_file():
                 path.chmod(0o666 & ~mask)  # safetensors writes 0600
-                _sync(path)
-        _sync(scratch)
+                sync(path)
+        sync(scratch)
         _replace(scratch, folder)
     except (OSError, SafetensorError) as error:
         if isinstance(error, OutputError):
@@ -202,7 +202,7 @@ def _replace(scratch: Path, folder: Path) -> None:
         scratch.rename(folder)
         shutil.rmtree(old, ignore_errors=True)
     with contextlib.suppress(OSError):
-        _sync(folder.parent)
+        sync(folder.parent)
 
 
 def _exchange(one: Path, other: Path) -> bool:
@@ -210,12 +210,15 @@ def _exchange(one: Path, other: Path) -> bool:
     at_cwd, exchange = -100, 2
     try:
         renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
-    except (OSError, AttributeError):
+    except (OSError, AttributeError, TypeError):  # TypeError on Windows
         return False
     return renameat2(at_cwd, os.fsencode(one), at_cwd, os.fsencode(other), exchange) == 0
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Force a file or the names in a folder to the disk; other systems than POSIX do so with open files alone."""
+    if os.name != "posix":
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -293,6 +293,11 @@ def test_every_method_needs_fit_first(ask: str, make: Maker):
         getattr(make(), ask)(TEXTS[0] if ask == "explain" else TEXTS)
 
 
+def test_a_score_needs_fit_first(make: Maker):
+    with pytest.raises(NotFittedError):
+        make().score(TEXTS, ["sports"] * len(TEXTS))
+
+
 def test_an_invalid_anchor_set_after_fit_is_refused(fitted: Maker):
     clf = fitted("zero-shot").set_params(anchor="vebalizer")
     with pytest.raises(ConfigError, match="anchor must be one of"):

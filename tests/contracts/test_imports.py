@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from labelspace import DescriptionClassifier
+
 HEAVY = [
     "torch",
     "numpy",
@@ -123,6 +125,17 @@ def test_help_and_lists_load_no_torch(arguments):
     loaded = words[words.index("LOADED") :]
     assert loaded[-1] == "0"
     assert not {"torch", "transformers", "sentence_transformers", "sklearn"} & set(loaded)
+
+
+@pytest.mark.slow
+def test_a_trained_model_answers_without_sentence_transformers(tmp_path):
+    """Its import takes longer than the answer."""
+    labels, encoder = {"a": ["one"], "b": ["two"]}, str(Path(__file__).parents[1] / "data" / "tiny-bert")
+    DescriptionClassifier(labels, encoder, max_steps=1, seed=0).fit().save(tmp_path / "model")
+    asked = "import sys, labelspace; labelspace.load(sys.argv[1]).predict(['x']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", asked, tmp_path / "model"], capture_output=True, text=True)
+    assert "torch" in done.stdout.split()
+    assert "sentence_transformers" not in done.stdout.split()
 
 
 def test_wrong_use_is_reported_without_torch(tmp_path):

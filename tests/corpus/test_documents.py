@@ -42,6 +42,10 @@ COLLECTIONS = {
     "pandas category": lambda: pd.Series(TEXTS, dtype="category"),
     "pandas index": lambda: pd.Index(TEXTS),
     "pandas frame": lambda: pd.DataFrame(COLUMNS),
+    "pandas frame, a column of categories": lambda: pd.DataFrame({"review": pd.Categorical(TEXTS)}),
+    "pandas frame, one column of Arrow strings": lambda: pd.DataFrame(
+        {"id": [1, 2, 3], "review": pd.Series(TEXTS, dtype=pd.ArrowDtype(pa.string()))}
+    ),
     "pandas frame, one column of strings": lambda: pd.DataFrame({"id": [1, 2, 3], "review": TEXTS}),
     "polars series": lambda: pl.Series(TEXTS),
     "polars frame": lambda: pl.DataFrame(COLUMNS),

@@ -5,11 +5,12 @@ import json
 import numpy as np
 import pytest
 from scipy.special import expit
+from sklearn.exceptions import NotFittedError
 
 from labelspace import LabelSpace, ZeroShotClassifier
 from labelspace.classify import WordsClassifier
 from labelspace.consensus.signals import Signals, features, measured, ranges, signals, which
-from labelspace.errors import ConfigError, InputError
+from labelspace.errors import InputError
 from labelspace.evaluate import estimate, evaluate
 from labelspace.evaluate.quality import estimate_of
 from labelspace.evaluate.trust import label_trust, trust_of
@@ -219,5 +220,5 @@ def test_what_cannot_be_estimated_is_refused(encoder, texts, labels, error, word
 
 
 def test_a_model_that_is_not_fitted_is_refused():
-    with pytest.raises(ConfigError, match="must be a fitted classifier"):
+    with pytest.raises(NotFittedError):
         estimate(WordsClassifier(["a", "b"]), ["x"] * 50)

@@ -3,6 +3,8 @@
 import copy
 import pickle
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from labelspace.errors import ConfigError, LabelFileError
@@ -124,6 +126,8 @@ def test_an_invalid_space_is_refused(make, message: str):
         ({"lables": ["a", "b"], "nam": "news"}, "unknown key 'lables'. Did you mean 'labels'?"),
         ({"tempate": "On {label}.", "labls": ["a", "b"]}, "unknown key 'tempate'. Did you mean 'template'?"),
         ({"name": "news", "sports": "t"}, "unknown key 'sports'. Known: name, template, several, outside, labels."),
+        ({"name": "news", "sports": "t"}, "If these are labels, write them below the key 'labels'."),
+        ({"a": {"x"}, "b": {"y"}}, "['a']: descriptions must be a list. Got "),
         ({"labels": {"a": " ", "b": []}}, "labels['a']: description 1 is empty"),
         ({"labels": {"a": 3, "b": []}}, "labels['a']: descriptions must be a list. Got 3, a number"),
         ({"labels": {"a": {"name": "c"}, "b": []}}, "labels['a']: the name is written twice"),
@@ -135,6 +139,20 @@ def test_the_error_for_plain_data_names_the_place(data, message: str):
         LabelSpace.from_dict(data)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_arrays_and_columns_are_lists_of_descriptions():
+    column = pd.Series(["a match", "a goal"], index=[7, 9])
+    for labels in (
+        {"sports": column, "money": np.array(["a bank"])},
+        {
+            "labels": [
+                {"name": "sports", "descriptions": column},
+                {"name": "money", "descriptions": np.array(["a bank"])},
+            ]
+        },
+    ):
+        assert LabelSpace.from_dict(labels).descriptions == (("a match", "a goal"), ("a bank",))
 
 
 def test_texts_mixed_with_lists_are_unknown_keys_and_not_labels():

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,10 @@ class Answering(ClassifierMixin, BaseEstimator, ABC):
     def answer_blocks(self, X: Any) -> Iterator[AnswerBlock]:
         """Yield what `answers` returns in blocks, none of which holds the scores of all documents."""
 
+    @overload
+    def predict(self, X: Any, *, return_scores: Literal[False] = False) -> NDArray[Any]: ...
+    @overload
+    def predict(self, X: Any, *, return_scores: Literal[True]) -> tuple[NDArray[Any], NDArray[np.float32]]: ...
     def predict(
         self, X: Any, *, return_scores: bool = False
     ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[np.float32]]:
@@ -179,6 +183,7 @@ class Answering(ClassifierMixin, BaseEstimator, ABC):
         Raises:
             InputError: y and X differ in length, or y names no label.
         """
+        check_is_fitted(self)
         if self.label_space_.several:
             return scored_sets(self.predict(X), y, self.classes_, sample_weight)
         from sklearn.metrics import accuracy_score
@@ -222,6 +227,12 @@ class Classifier(Fitted, Answering):
 
     not_parameters: ClassVar[tuple[str, ...]] = ("labels", "encoder", "checkpoint", "callbacks")
     """Constructor arguments that are not saved as parameters."""
+
+    if TYPE_CHECKING:
+
+        def fit(self, *arguments: Any, **named: Any) -> Self:
+            """Fit: which documents and labels it takes, each class says."""
+            ...
 
     def takes_temperature(self) -> bool:
         """Return whether documents may set the temperature: false where labelled rows or logits leave none to set."""

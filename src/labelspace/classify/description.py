@@ -146,12 +146,16 @@ class DescriptionClassifier(AnchoredClassifier):
         search = self.search or SearchConfig()
         given = None
         if space.several:
-            pool = X if X is None or isinstance(X, Pool) or y is not None else sample_pool(X, size=DOCUMENTS, seed=seed)
+            pool = (
+                X
+                if X is None or isinstance(X, Pool) or y is not None
+                else sample_pool(X, size=DOCUMENTS, seed=seed, what="X")
+            )
             given = material(space, pool, y, self.labels_per_text, seed=seed)
             pool = _smaller(pool, given, search.documents, seed)
         else:
             check_targets(X, y, space)
-            pool = X if X is None or isinstance(X, Pool) else sample_pool(X, size=search.documents, seed=seed)
+            pool = X if X is None or isinstance(X, Pool) else sample_pool(X, size=search.documents, seed=seed, what="X")
         encoder = own_encoder(self.encoder)
         warn_of_alike(encoder, space)
         result = train_on_descriptions(

@@ -361,7 +361,7 @@ class LaConClassifier(BiEncoderClassifier):
             if documents.kind is Kind.PAIRS:
                 return None
             documents = documents.rows
-        return sample_pool(documents, size=SearchConfig.documents, seed=self.seed)
+        return sample_pool(documents, size=SearchConfig.documents, seed=self.seed, what="X")
 
 
 def _warn_of_uneven_rows(rows: Supervision) -> None:

@@ -80,7 +80,7 @@ def material(space: LabelSpace, X: Any, y: Any, labels_per_text: float | None, *
             "or rows with their labels, fit(X, y)."
         )
     if y is None:
-        pool = X if isinstance(X, Pool) else sample_pool(X, size=DOCUMENTS, seed=seed)
+        pool = X if isinstance(X, Pool) else sample_pool(X, size=DOCUMENTS, seed=seed, what="X")
         found = Material(pool.texts, None)
     else:
         if labels_per_text is not None:

@@ -89,6 +89,8 @@ class _Pool:
         folder = model.save(Path(self._scratch.name) / "model")
         torch: Any = sys.modules.get("torch")  # a model of words needs none
         threads = max(1, torch.get_num_threads() // workers) if torch is not None else 1
+        if os.name == "nt":
+            workers = min(workers, 61)  # the most processes that Windows waits for
         self._task = (str(folder), _runs_own_code(folder), threads, how)
         context = multiprocessing.get_context("spawn")
         # Nothing is sent: the pipe closes when this process ends, even by kill -9, and that ends the workers.

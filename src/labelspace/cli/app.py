@@ -7,6 +7,7 @@
 141  the reader of the output has closed the pipe
 """
 
+import errno
 import os
 import sys
 from concurrent.futures import BrokenExecutor
@@ -101,7 +102,7 @@ def exit_code(error: LabelSpaceError) -> int:
 def _output_failed(error: OSError) -> int:
     """Tell of an error of the operating system, unless the reader has closed the pipe; return the exit code."""
     _forget_stdout()
-    if isinstance(error, BrokenPipeError):
+    if isinstance(error, BrokenPipeError) or (os.name == "nt" and error.errno == errno.EINVAL):  # Windows has both
         return READER_GONE
     where = f"{error.filename}: " if error.filename else ""
     tell(f"error: {where}{error.strerror or one_line(error)}.")

@@ -1,6 +1,5 @@
 """`labelspace fit`: train a classifier from a label file and save it."""
 
-import shlex
 import warnings
 from contextlib import nullcontext
 from pathlib import Path
@@ -55,6 +54,7 @@ from labelspace.folders import check_writable
 from labelspace.header import CLASSIFIER, UNFINISHED, check_place, kind_of
 from labelspace.labels import LabelSpace, lint
 from labelspace.labels.document import SEPARATOR
+from labelspace.shell import command_line
 
 if TYPE_CHECKING:
     from labelspace.corpus import Documents
@@ -214,7 +214,7 @@ def fit_command(
         offline=offline,
     )
     if warned:
-        note(f"lint has {warned} warning{'s' if warned > 1 else ''}: labelspace lint {shlex.quote(str(labels))}")
+        note(f"lint has {warned} warning{'s' if warned > 1 else ''}: {command_line('labelspace', 'lint', labels)}")
     if METHODS[method].config is not None:
         settings |= {"seed": seed, "checkpoint": checkpoint, "verbose": not quiet}
     if method == "consensus":
@@ -340,7 +340,7 @@ def _save(
         limit = [("none of these", str(model.none_))] if model.none_ is not None else []
         print_pairs([*summary_of(result), *cuts_of(getattr(model, "cuts_", None)), *limit, ("saved", str(out))])
         if not interrupted:
-            note(f"next: labelspace {shlex.join(['predict', str(out), 'documents.csv', 'predicted.csv', *columns])}")
+            note(f"next: {command_line('labelspace', 'predict', out, 'documents.csv', 'predicted.csv', *columns)}")
     if not interrupted:
         return 0
     # Held-out rows choose the epoch in LaCon only.
@@ -349,7 +349,7 @@ def _save(
         kept = f"{'best' if method == 'lacon' and result is not None and result.held_out else 'last'} whole epoch"
     tell(f"interrupted: {out} holds the {kept}, and can be used as it is.")
     if not _tell_of(checkpoint) and method == "description":
-        known = shlex.join(["fit", str(labels), "--encoder", str(out)])
+        known = command_line("fit", labels, "--encoder", out)
         tell(f"to go on from it: labelspace {known} --out ANOTHER")
     return 130
 
@@ -393,7 +393,7 @@ def _linted(file: Path, template: str | None) -> tuple[LabelSpace, int]:
     if errors:
         more = f" And {len(errors) - 1} more." if errors[1:] else ""
         raise LabelFileError(
-            f"{file}: {errors[0].message} {errors[0].cure}{more} See: labelspace lint {shlex.quote(str(file))}"
+            f"{file}: {errors[0].message} {errors[0].cure}{more} See: {command_line('labelspace', 'lint', file)}"
         )
     return space, sum(found.severity == "warning" for found in findings)
 

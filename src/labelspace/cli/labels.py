@@ -1,6 +1,5 @@
 """`labelspace init` and `labelspace lint`: start a label file, and check one."""
 
-import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -33,6 +32,7 @@ from labelspace.config import EncodingConfig
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, LabelFileError, LabelSpaceError, OutputError
 from labelspace.labels import Finding, LabelSpace, lint, starter_file
+from labelspace.shell import command_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -89,7 +89,7 @@ def init_command(
     except OSError as error:
         raise OutputError(f"{file} cannot be written ({error.strerror}).") from error
     print(f"wrote {file} with {len(found)} labels")
-    note(f"write some descriptions into it, then: labelspace lint {shlex.quote(str(file))}")
+    note(f"write some descriptions into it, then: {command_line('labelspace', 'lint', file)}")
 
 
 def lint_command(
@@ -164,7 +164,8 @@ def lint_command(
         if advice is not None:
             print(f"\n{advice}")
         elif encoder is None and not counts["error"]:
-            note(f"meanings are compared too with: labelspace lint {shlex.quote(str(file))} --encoder all-MiniLM-L6-v2")
+            command = command_line("labelspace", "lint", file, "--encoder", "all-MiniLM-L6-v2")
+            note(f"meanings are compared too with: {command}")
     return int(bool(counts["error"] or (strict and counts["warning"])))
 
 

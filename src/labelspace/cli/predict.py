@@ -1,6 +1,7 @@
 """`labelspace predict` and `labelspace explain`: label documents, and explain a label."""
 
 import codecs
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -374,7 +375,7 @@ def _lines() -> "Iterator[Documents]":
     from labelspace.corpus.policy import DocumentPolicy
 
     if sys.stdin.isatty():
-        note("one document a line; Ctrl-D ends.")
+        note(f"one document a line; {'Ctrl-Z and Enter' if os.name == 'nt' else 'Ctrl-D'} ends.")
     policy = DocumentPolicy(lambda position: f"stdin: line {position + 1}")
     stdin: Any = sys.stdin.buffer
     done, pending = 0, b""

@@ -1,6 +1,5 @@
 """`labelspace prefinetune`: adapt an encoder to a domain with pairs of texts."""
 
-import shlex
 import shutil
 import warnings
 from pathlib import Path
@@ -33,6 +32,7 @@ from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, OutputError
 from labelspace.folders import check_writable
 from labelspace.header import ENCODER, check_place, peek
+from labelspace.shell import command_line
 
 if TYPE_CHECKING:
     from labelspace.corpus import Pairs, PairSource
@@ -177,7 +177,7 @@ def prefinetune_command(
             tell(f"interrupted: {out} holds the encoder of update {training.best_step}, and can be used as it is.")
         tell(f"to go on from it: {resuming()}")
         return 130
-    note(f"next: labelspace fit labels.yaml --encoder {shlex.quote(str(out))} --out model")
+    note(f"next: {command_line('labelspace', 'fit', 'labels.yaml', '--encoder', out, '--out', 'model')}")
     return 0
 
 

@@ -4,7 +4,6 @@ import json
 import logging
 import math
 import re
-import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from labelspace.errors import LabelSpaceWarning
 from labelspace.progress import say
+from labelspace.shell import command_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,7 +52,7 @@ def note(message: str) -> None:
 def resuming() -> str:
     """Return the command line that resumes this run."""
     words = [word for word in sys.argv[1:] if word not in ("--resume", "--overwrite")]
-    return f"labelspace {shlex.join(words)} --resume"
+    return command_line("labelspace", *words, "--resume")
 
 
 def hush(quiet: bool) -> None:

@@ -336,7 +336,7 @@ def _pool_of(X: Any, config: ConsensusConfig, seed: int) -> Pool:
         InputError: there are fewer than two.
         MissingDependencyError: there are so many that their neighbours need a package that is missing.
     """
-    pool = X if isinstance(X, Pool) else sample_pool(X, size=config.documents, seed=seed)
+    pool = X if isinstance(X, Pool) else sample_pool(X, size=config.documents, seed=seed, what="X")
     if len(pool.texts) > config.documents:
         fewer = sample_pool(list(pool.texts), size=config.documents, seed=seed)
         pool = replace(fewer, seen=pool.seen, source=pool.source)

@@ -162,7 +162,7 @@ def kind_of(X: object) -> str:
 
 
 def find_text_column(X: Any, text_column: str | None, what: str) -> str:
-    """Return the name of a table's text column: `text_column`, or by default "text" or the only column of strings.
+    """Return a table's text column: `text_column`, or by default "text", the only one, or the only one of strings.
 
     Raises:
         ColumnError: there is no such column, or several qualify.
@@ -171,7 +171,10 @@ def find_text_column(X: Any, text_column: str | None, what: str) -> str:
     names = [str(name) for name in (X.columns if frame else X.column_names)]
     if text_column is None and "text" not in names:
         dtypes = [X[name].dtype for name in X.columns] if frame else as_arrow_table(X, what).schema.types
-        strings = [name for name, dtype in zip(names, dtypes, strict=True) if str(dtype).lower() in _STRING_DTYPES]
+        kinds = [str(dtype).lower().partition("[")[0] for dtype in dtypes]  # pandas has string[pyarrow]
+        strings = [name for name, kind in zip(names, kinds, strict=True) if kind in _STRING_DTYPES]
+        if len(names) == 1:
+            return names[0]
         if len(strings) != 1:
             listed = ", ".join(names) or "none"
             raise ColumnError(

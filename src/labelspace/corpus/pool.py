@@ -43,7 +43,14 @@ class Pool:
 
 
 def sample_pool(
-    source: object, *, size: int, seed: int, text_column: str = "text", delimiter: str = "auto", encoding: str = "auto"
+    source: object,
+    *,
+    size: int,
+    seed: int,
+    text_column: str = "text",
+    delimiter: str = "auto",
+    encoding: str = "auto",
+    what: str = "source",
 ) -> Pool:
     """Draw up to `size` distinct, non-empty documents.
 
@@ -56,6 +63,7 @@ def sample_pool(
             strings has another name works with the default.
         delimiter: delimiter of CSV and TSV files, as for `open_table`.
         encoding: encoding of CSV and TSV files, as for `open_table`.
+        what: what messages call the source.
 
     Returns:
         The documents drawn, the number read and their source.
@@ -71,7 +79,7 @@ def sample_pool(
     """
     check_number("size", size, least=1, whole=True)
     key = child_seed(seed, "pool").to_bytes(8, "big")
-    chunks, name = _chunks(source, text_column, delimiter=delimiter, encoding=encoding)
+    chunks, name = _chunks(source, text_column, what, delimiter=delimiter, encoding=encoding)
     heap: list[tuple[int, int, str]] = []  # largest ticket on top, negated; number; text
     drawn: set[int] = set()
     seen = 0
@@ -92,10 +100,12 @@ def sample_pool(
     return Pool(texts=texts, seen=seen, source=name(seen))
 
 
-def _chunks(source: object, text_column: str, **dialect: str) -> tuple[Iterator[list[str]], Callable[[int], str]]:
+def _chunks(
+    source: object, text_column: str, what: str, **dialect: str
+) -> tuple[Iterator[list[str]], Callable[[int], str]]:
     """Return the cleaned documents in small lists, and a function from their count to a description of the source."""
     if is_table(source):
-        text_column = find_text_column(source, None if text_column == "text" else text_column, "source")
+        text_column = find_text_column(source, None if text_column == "text" else text_column, what)
     if _names_files(source) or is_table(source):
         table = open_table(source, text_column=text_column, batch_rows=_CHUNK, **dialect)
         values = (batch.column(text_column).to_pylist() for batch in table.batches())
@@ -104,11 +114,11 @@ def _chunks(source: object, text_column: str, **dialect: str) -> tuple[Iterator[
             return _cleaned(values, table.place), lambda seen: f"{kind_of(source) or 'Arrow table'} ({seen} rows)"
         names = ", ".join(file["name"] for file in files[:5]) + (f" and {len(files) - 5} more" if files[5:] else "")
         return _cleaned(values, table.place), lambda seen: f"{names} ({seen} rows)"
-    items = iter(document_values(source, text_column=text_column, what="source"))
+    items = iter(document_values(source, text_column=text_column, what=what))
     values = iter(lambda: list(islice(items, _CHUNK)), [])
     kind = kind_of(source) or type(source).__name__
     return (
-        _cleaned(values, lambda position: f"source[{position}]"),
+        _cleaned(values, lambda position: f"{what}[{position}]"),
         lambda seen: f"{kind} in memory ({seen} documents)",
     )
 

@@ -37,7 +37,7 @@ from labelspace.corpus.rows_to_files import Format
 from labelspace.corpus.stores import Place, StoredFile, located, reason
 from labelspace.corpus.wording import listed, one_line
 from labelspace.errors import ConfigError, InputError, OutputError
-from labelspace.folders import keep_rights
+from labelspace.folders import keep_rights, sync
 
 STATE_FORMAT = 1
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP}  # some network disks; there, nothing keeps a second process away
@@ -199,9 +199,8 @@ class ResumableWriter:
             whole.replace(path)
         finally:
             whole.unlink(missing_ok=True)
-        _sync_folder(path.parent)
-        if os.name == "nt" and self._lock is not None:  # Windows cannot move a folder that contains an open file
-            self._lock.release()
+        sync(path.parent)
+        self._release_on_windows()
         # This rename completes the run; removing the folder may then be interrupted anywhere.
         _remove_folder(parts.rename(_free_name(parts.with_name(self._finished_folder.name))))
 
@@ -335,10 +334,16 @@ class ResumableWriter:
             return
         with suppress(OSError):
             if self.parts.is_dir() and not self._listed_parts():
+                self._release_on_windows()
                 _remove_folder(self.parts)
         if self._lock is not None:
             self._lock.release()
         self._lock, self._open = None, False
+
+    def _release_on_windows(self) -> None:
+        """Release the lock before its folder is moved or removed: Windows does neither with an open file in it."""
+        if os.name == "nt" and self._lock is not None:
+            self._lock.release()
 
     @contextmanager
     def _safe_so_far(self) -> Iterator[None]:
@@ -383,17 +388,7 @@ def _write_whole(target: Place, data: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_folder(target.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name != "posix":  # other systems cannot open a folder
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync(target.parent)
 
 
 def _remove_folder(folder: Place) -> None:

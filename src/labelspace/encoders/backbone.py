@@ -5,6 +5,7 @@ Callers see texts as lists of token ids, and embeddings as float32 tensors of un
 
 import copy
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -81,6 +82,9 @@ class Backbone:
             backbone._set_pooling(pooling)
         if max_tokens is not None:
             backbone._set_max_tokens(max_tokens)
+        if os.name == "nt":  # the weights are in the mapped file, and Windows neither moves nor removes one
+            for tensor in (*model.parameters(), *model.buffers()):
+                tensor.data = tensor.data.clone()
         model.eval()
         backbone._packed = packed
         return backbone

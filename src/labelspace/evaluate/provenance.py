@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import platform
-import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import Any
 
 from labelspace.errors import ConfigError
 from labelspace.folders import write_atomically
+from labelspace.shell import command_line
 from labelspace.version import __version__
 
 PACKAGES = ("torch", "transformers", "sentence-transformers", "numpy", "scikit-learn")
@@ -61,7 +61,7 @@ def provenance(
         "seeds": [] if seeds is None else [seeds] if isinstance(seeds, int) else list(seeds),
         "data": data,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": shlex.join([_program(), *sys.argv[1:]]),
+        "command": command_line(_program(), *sys.argv[1:]),
     }
 
 
@@ -139,7 +139,7 @@ def _git(folder: Path, *words: str) -> str | None:
     # Read-only: without optional locks git does not even refresh its index.
     command = ["git", "--no-optional-locks", "-C", str(folder), *words]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", timeout=10)
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout if done.returncode == 0 else None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from labelspace.checks import as_seed
 from labelspace.classify import Classifier
 from labelspace.classify.by_joint import Seen, see
-from labelspace.classify.fitted import answerer
+from labelspace.classify.fitted import answerer, check_fitted
 from labelspace.classify.joint import JointClassifier
 from labelspace.config import ConsensusConfig
 from labelspace.consensus.signals import Columns, Range, Signals, Values, ranges, signals
@@ -189,8 +189,9 @@ class _Look(NamedTuple):
 def _look(model: Any, X: Any, y: Any, seed: int) -> _Look:
     """Check the arguments, and ask the model about the documents."""
     model = answerer(model)
-    if not isinstance(model, Classifier) or not hasattr(model, "head_"):
-        raise ConfigError(f"model must be a fitted classifier of labelspace. Got {type(model).__name__} instead.")
+    if not isinstance(model, Classifier):
+        raise ConfigError(f"model must be a classifier of labelspace. Got {type(model).__name__} instead.")
+    check_fitted(model)
     if model.reads_ is not Kind.TEXTS:
         raise ConfigError("an estimate is about single texts, and this model reads pairs; use evaluate with labels.")
     if model.label_space_.several:

@@ -191,9 +191,10 @@ def _with_labels_key(data: object, source: Source) -> Mapping[Any, Any]:
     if not isinstance(data, Mapping):
         came = "an empty document" if data is None else described(data)
         raise LabelFileError(f"{source.at(())}a label file is a mapping with the key 'labels'. Got {came}.")
+    # Arrays and columns of other libraries have no truth value of their own.
+    data = {key: value.tolist() if hasattr(value, "tolist") else value for key, value in data.items()}
     # `several` is no sign of the long form: it is true or false there, and may be the name of a label here.
-    bare = len(data) > 1 and not any(key in data for key in KEYS if key != "several")
-    if not bare or not all(value is None or isinstance(value, list | tuple | str | Mapping) for value in data.values()):
+    if len(data) < 2 or any(key in data for key in KEYS if key != "several"):
         return data
     if len({isinstance(value, str) for value in data.values() if value}) < 2:
         return {"labels": data}
@@ -260,6 +261,8 @@ def _texts(item: Mapping[Any, Any], key: str, place: Path, source: Source, name:
 
 
 def _check_keys(data: Mapping[Any, Any], known: Sequence[str], path: Path, source: Source, name: str | None) -> None:
+    # A label may be called as one of the keys, so that the others look like unknown ones.
+    more = "" if path or "labels" in data else " If these are labels, write them below the key 'labels'."
     for key in data:
         if key in known:
             continue
@@ -267,7 +270,7 @@ def _check_keys(data: Mapping[Any, Any], known: Sequence[str], path: Path, sourc
             raise LabelFileError(f"{source.at((*path, key), name)}a key must be text. Got {described(key)}.")
         raise LabelFileError(
             f"{source.at((*path, key), name)}unknown key {quoted(key)}.{did_you_mean(key, known)} "
-            f"Known: {', '.join(known)}."
+            f"Known: {', '.join(known)}.{more}"
         )
 
 

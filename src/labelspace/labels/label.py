@@ -103,7 +103,9 @@ def clean_texts(value: object, key: str, where: str, each: Callable[[int], str] 
     """
     if isinstance(value, str | NotText):
         raise LabelFileError(f"{where}{key} must be a list. Got {described(value)}; make it a list of one.")
-    if isinstance(value, Mapping) or not isinstance(value, Iterable):
+    if isinstance(value, Mapping | set | frozenset) or not isinstance(
+        value, Iterable
+    ):  # a set has another order each time
         raise LabelFileError(f"{where}{key} must be a list. Got {described(value)}; write a list of texts.")
     what = "description" if key == "descriptions" else f"'{key}'"
     return tuple(clean_text(text, f"{what} {i + 1}", each(i) if each else where) for i, text in enumerate(value))

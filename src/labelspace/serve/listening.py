@@ -2,6 +2,7 @@
 
 import contextlib
 import ipaddress
+import os
 import socket
 
 from labelspace.errors import ConfigError
@@ -31,7 +32,8 @@ def listen(host: str, port: int) -> socket.socket:
         # asyncio sends small answers at once (TCP_NODELAY) only where the protocol is named; else each waits 40 ms.
         with contextlib.ExitStack() as stack:
             found = stack.enter_context(socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP))
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if os.name == "posix":  # on Windows it would let two services have one port
+                found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             found.bind((host, port))
             found.listen()  # at once: another service on this port fails now, and clients wait for the models
             stack.pop_all()

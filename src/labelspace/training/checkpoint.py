@@ -299,7 +299,8 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, names: list[str], tensor
     by_name = dict(zip(names, parameters, strict=True))
     for full_name, value in tensors.items():
         key, _, name = full_name.partition(":")
-        optimizer.state[by_name[name]][key] = value.to(by_name[name].device)
+        # A copy, as of the kept weights: what was read is in the mapped file, which Windows does not replace.
+        optimizer.state[by_name[name]][key] = value.to(by_name[name].device, copy=True)
 
 
 def _check_same(place: Path, was: dict[str, Any], now: dict[str, Any]) -> None:

@@ -305,7 +305,7 @@ class _Run:
         """Restore the state of a checkpoint."""
         restore(self.weights, state.weights)
         restore_optimizer(self.optimizer, [name for name, _ in self.weights], state.optimizer)
-        self.kept = {name: state.best[name].to(weight.device) for name, weight in self.weights}
+        self.kept = {name: state.best[name].to(weight.device, copy=True) for name, weight in self.weights}
         self.kept_step = state.best_step
         self.looks = looks_of(self.plan.look, state)
         for look in self.looks:

@@ -16,14 +16,17 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from labelspace.encoders.backbone import Backbone
 from labelspace.seeds import child_seed
 from labelspace.training.features import Features, gather, rows_of, run_chunk
 from labelspace.training.rows import Chunk
+
+if TYPE_CHECKING:
+    from labelspace.encoders.backbone import Backbone
 
 # Torch's generators are global: without a lock, two fits in threads would draw from each other's seeds.
 _GENERATORS = threading.RLock()
@@ -51,7 +54,7 @@ def seeded(device: torch.device, *seed_path: int | str) -> Iterator[None]:
 
 
 def backpropagate(
-    backbone: Backbone,
+    backbone: "Backbone",
     chunks: Sequence[Chunk],
     loss: Callable[[Features], Tensor],
     *,

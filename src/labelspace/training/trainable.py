@@ -3,17 +3,19 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
 from labelspace.checks import import_optional
-from labelspace.encoders.backbone import Backbone
 from labelspace.errors import ConfigError
 from labelspace.training.gradients import seeded
 
+if TYPE_CHECKING:
+    from labelspace.encoders.backbone import Backbone
 
-def layers_of(backbone: Backbone) -> nn.ModuleList:
+
+def layers_of(backbone: "Backbone") -> nn.ModuleList:
     """Return the transformer's stack of layers, lowest first.
 
     Raises:
@@ -29,7 +31,7 @@ def layers_of(backbone: Backbone) -> nn.ModuleList:
 
 @contextmanager
 def trainable_weights(
-    backbone: Backbone, *, freeze_layers: int = 0, lora_rank: int | None = None, seed: int = 0
+    backbone: "Backbone", *, freeze_layers: int = 0, lora_rank: int | None = None, seed: int = 0
 ) -> Iterator[list[tuple[str, nn.Parameter]]]:
     """Yield the trainable named parameters; afterwards the encoder is a plain one again.
 
@@ -61,7 +63,7 @@ def trainable_weights(
         backbone.weights_changed()
 
 
-def _freeze(backbone: Backbone, count: int) -> None:
+def _freeze(backbone: "Backbone", count: int) -> None:
     layers = layers_of(backbone)
     if count > len(layers):
         raise ConfigError(f"freeze_layers is more than the encoder's {len(layers)} layers. Got {count} instead.")
@@ -74,7 +76,7 @@ def _freeze(backbone: Backbone, count: int) -> None:
             parameter.requires_grad_(False)
 
 
-def _add_adapters(backbone: Backbone, rank: int, seed: int) -> Any:
+def _add_adapters(backbone: "Backbone", rank: int, seed: int) -> Any:
     peft = import_optional("peft", package="peft", extra="lora", purpose="Training with LoRA (lora_rank)")
     config = peft.LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear")
     with seeded(backbone.device, seed, "lora"), warnings.catch_warnings():

@@ -2,7 +2,6 @@
 
 import glob
 import re
-import shlex
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, final
@@ -14,6 +13,7 @@ from labelspace.folders import write_atomically
 from labelspace.header import CLASSIFIER, check_place
 from labelspace.serve.studio.answering import Answered
 from labelspace.serve.studio.clicks import as_csv
+from labelspace.shell import command_line
 
 LONGEST_NAME = 200
 PLAIN_NAME = re.compile(r"[^\W.][\w. -]*")
@@ -104,7 +104,7 @@ class Exports:
             "labels": labels,
             "clicks": str(self._clicks) if clicked else None,
             "gone": gone,
-            "commands": {name: shlex.join(["labelspace", *words]) for name, words in lines.items()},
+            "commands": {name: command_line("labelspace", *words) for name, words in lines.items()},
         }
 
     def _words(self, defaults: Mapping[str, Any]) -> list[str]:

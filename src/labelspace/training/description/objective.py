@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from torch import nn
 
 from labelspace.config import TrainingConfig
-from labelspace.encoders.backbone import Backbone
 from labelspace.progress import Progress, silent
 from labelspace.seeds import child_seed
 from labelspace.training.callbacks import Callback
@@ -17,6 +16,9 @@ from labelspace.training.description.sweep import Sweep, sweep_gradient, sweep_l
 from labelspace.training.engine import Training, train
 from labelspace.training.objective import Group, Plan
 from labelspace.training.schedule import warmup_factor
+
+if TYPE_CHECKING:
+    from labelspace.encoders.backbone import Backbone
 
 
 @final
@@ -47,7 +49,7 @@ class DescriptionObjective:
 
     def __init__(
         self,
-        backbone: Backbone,
+        backbone: "Backbone",
         weights: Sequence[tuple[str, nn.Parameter]],
         sweep: Sweep,
         config: TrainingConfig,
@@ -96,7 +98,7 @@ def _better(total: int, tolerance: float, look: Look, best: Look | None) -> bool
 
 
 def run(
-    backbone: Backbone,
+    backbone: "Backbone",
     weights: Sequence[tuple[str, nn.Parameter]],
     sweep: Sweep,
     config: TrainingConfig,

@@ -5,18 +5,20 @@ A sweep is one optimizer update (description-only supervision, section 3.1). It 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import torch
 from torch import Tensor
 
 from labelspace.encoders import Encoder
-from labelspace.encoders.backbone import Backbone
 from labelspace.labels import LabelSpace
 from labelspace.losses import cosine_scores, infonce_columns, infonce_in_blocks, infonce_rows, symmetric_infonce
 from labelspace.training.features import Features
 from labelspace.training.gradients import backpropagate
 from labelspace.training.rows import Chunk, cut, tokenize
+
+if TYPE_CHECKING:
+    from labelspace.encoders.backbone import Backbone
 
 MOST_SCORES = 2**23
 """Most scores, descriptions times labels, whose loss is computed of the whole table: 32 MiB."""
@@ -92,7 +94,9 @@ def sweep_loss(objective: str, temperature: float) -> SweepLoss:
     return loss
 
 
-def sweep_gradient(backbone: Backbone, sweep: Sweep, loss: SweepLoss, *, seed: int, max_tokens_in_memory: int) -> float:
+def sweep_gradient(
+    backbone: "Backbone", sweep: Sweep, loss: SweepLoss, *, seed: int, max_tokens_in_memory: int
+) -> float:
     """Add the gradient of a sweep's loss to the encoder's weights and return the loss; see `backpropagate`."""
 
     def of_features(features: Features) -> Tensor:

@@ -58,6 +58,11 @@ def gather_pairs(pairs: PairsLike, *, per_source: int | None = None, seed: int =
     if not isinstance(pairs, (str, Path, PairSource)) and not isinstance(pairs, Iterable):
         raise InputError(f"pairs must be sources or files. Got {type(pairs).__name__} instead; see open_pairs.")
     given = [pairs] if isinstance(pairs, (str, Path, PairSource)) else list(pairs)
+    if any(isinstance(one, (tuple, list)) for one in given):
+        raise InputError(
+            "pairs must be sources or files. Got pairs of texts; put them into a table, and open that with "
+            "open_pairs(table, name=...)."
+        )
     sources = [one if isinstance(one, PairSource) else open_pairs(one) for one in given]
     return draw_pairs(sources, per_source=per_source, seed=seed)
 
