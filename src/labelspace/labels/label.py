@@ -103,9 +103,8 @@ def clean_texts(value: object, key: str, where: str, each: Callable[[int], str] 
     """
     if isinstance(value, str | NotText):
         raise LabelFileError(f"{where}{key} must be a list. Got {described(value)}; make it a list of one.")
-    if isinstance(value, Mapping | set | frozenset) or not isinstance(
-        value, Iterable
-    ):  # a set has another order each time
+    # A set has another order each time.
+    if isinstance(value, Mapping | set | frozenset) or not isinstance(value, Iterable):
         raise LabelFileError(f"{where}{key} must be a list. Got {described(value)}; write a list of texts.")
     what = "description" if key == "descriptions" else f"'{key}'"
     return tuple(clean_text(text, f"{what} {i + 1}", each(i) if each else where) for i, text in enumerate(value))
