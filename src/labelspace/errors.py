@@ -18,6 +18,10 @@ Each class also inherits the built-in error that a caller would catch. A message
 what came, what to do. Warnings are `LabelSpaceWarning` (a `UserWarning`).
 """
 
+import sys
+import warnings
+from types import FrameType
+
 
 class LabelSpaceError(Exception):
     """Base of every error that labelspace raises on purpose."""
@@ -87,3 +91,12 @@ class MissingDependencyError(LabelSpaceError, ImportError):
 
 class LabelSpaceWarning(UserWarning):
     """Something the caller should know; the work continues."""
+
+
+def warn(message: str) -> None:
+    """Warn with a `LabelSpaceWarning` that tells the line outside of labelspace from which the call came."""
+    frame: FrameType | None = sys._getframe()
+    level = 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "labelspace":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, LabelSpaceWarning, stacklevel=level)

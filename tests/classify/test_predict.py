@@ -287,6 +287,14 @@ def test_an_invalid_document_is_one_clear_error(documents: Any, message: str, fi
         fitted("zero-shot").predict(documents)
 
 
+@pytest.mark.parametrize("ask", ["predict", "predict_proba", "decision_function"])
+def test_a_warning_tells_the_callers_line(ask: str, fitted: Maker):
+    """However deep in labelspace it arises, so that a filter by module finds it."""
+    with pytest.warns(LabelSpaceWarning, match="2 documents are empty") as caught:
+        getattr(fitted("zero-shot"), ask)(["", " ", "a match"])
+    assert [each.filename for each in caught] == [__file__]
+
+
 @pytest.mark.parametrize("ask", ["predict", "predict_proba", "decision_function", "explain", "add_label", "save"])
 def test_every_method_needs_fit_first(ask: str, make: Maker):
     with pytest.raises(NotFittedError):

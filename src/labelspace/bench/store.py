@@ -8,7 +8,6 @@ checks of `records`, is an error.
 import contextlib
 import json
 import os
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple, final
@@ -18,7 +17,7 @@ from filelock import FileLock
 from labelspace.bench.cards import THEIR_NAMES
 from labelspace.bench.records import problem_of
 from labelspace.bench.revision import same_revision
-from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, OutputError
+from labelspace.errors import ConfigError, InputError, OutputError, warn
 
 SCHEMA_VERSION = 2  # version 1 named the macro figures as in `cards.THEIR_NAMES`
 
@@ -164,7 +163,7 @@ class ResultStore:
         if not self._said:
             self._said = True
             message = f"{self.path}: the last line is half-written, as a killed run leaves it; it is cut off."
-            warnings.warn(message, LabelSpaceWarning, stacklevel=3)
+            warn(message)
 
     def _read(self) -> bytes:
         try:

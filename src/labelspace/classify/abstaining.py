@@ -1,6 +1,5 @@
 """Abstention: the doubt of each document, and limits above which the answer is None."""
 
-import warnings
 from dataclasses import replace
 from typing import Any, Self
 
@@ -14,7 +13,7 @@ from labelspace.classify.bi_encoder import BiEncoderClassifier
 from labelspace.classify.by_gaussians import ByGaussians
 from labelspace.classify.decision import RANKINGS
 from labelspace.corpus import Documents, as_targets
-from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
+from labelspace.errors import ConfigError, InputError, warn
 from labelspace.training.abstention import coverage_limit, least_answers, risk_limit
 from labelspace.training.uncertainty import HeldOut, Limit
 
@@ -107,19 +106,15 @@ class AbstainingClassifier(BiEncoderClassifier):
             return self._cover(coverage, documents, by)
         doubt = self._held_out_doubt(by)
         if self._has_other_limits():
-            warnings.warn(
+            warn(
                 "the rows that fit held out do not tell which of them min_probability or the limit for 'none of these' "
-                f"leaves without a label, so less than {coverage:g} may be answered; pass documents.",
-                LabelSpaceWarning,
-                stacklevel=2,
+                f"leaves without a label, so less than {coverage:g} may be answered; pass documents."
             )
         if len(doubt) < FEW_ROWS:
-            warnings.warn(
+            warn(
                 f"fit held out {len(doubt)} rows, on which a coverage of {coverage:g} stands badly: the share answered "
                 "of others may be far from it. Fit with a larger validation=, or in Python pass set_coverage "
-                f"{FEW_ROWS} documents or more.",
-                LabelSpaceWarning,
-                stacklevel=2,
+                f"{FEW_ROWS} documents or more."
             )
         self.limit_ = Limit(by, coverage_limit(doubt, coverage, to_come=True))
         return self
@@ -135,11 +130,9 @@ class AbstainingClassifier(BiEncoderClassifier):
                 "label; lower it, or pass documents that fit the labels."
             )
         if len(doubt) < wanted:
-            warnings.warn(
+            warn(
                 f"min_probability or the limit for 'none of these' leaves {len(doubt) / len(documents):.1%} of the "
-                f"documents with a label, less than the coverage of {coverage:g}; lower it.",
-                LabelSpaceWarning,
-                stacklevel=3,
+                f"documents with a label, less than the coverage of {coverage:g}; lower it."
             )
         value = coverage_limit(doubt, min(1.0, wanted / len(doubt)))
         if (doubt > value).any():

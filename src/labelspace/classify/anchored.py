@@ -1,6 +1,5 @@
 """The base of the two classifiers by anchors, which train nothing but the encoder."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
@@ -19,7 +18,7 @@ from labelspace.classify.opened_anchors import AnswersByAnchors, saved_cuts
 from labelspace.classify.several import Material, check_several, digest_of, set_cuts
 from labelspace.classify.state import State
 from labelspace.encoders import Encoder
-from labelspace.errors import ConfigError, LabelSpaceWarning
+from labelspace.errors import ConfigError, warn
 from labelspace.labels import Label, LabelSpace
 
 
@@ -40,11 +39,9 @@ class AnchoredClassifier(AnswersByAnchors, BiEncoderClassifier):
         super().set_params(**params)
         if self.none_ is not None and self.anchor != before:
             self.none_ = None
-            warnings.warn(
+            warn(
                 f"the limit for 'none of these' was set with the anchor {before!r}, and is not used with "
-                f"{self.anchor!r}; set it again with documents.",
-                LabelSpaceWarning,
-                stacklevel=2,
+                f"{self.anchor!r}; set it again with documents."
             )
         tell_other_reading(self, read)
         return self

@@ -1,7 +1,6 @@
 """Conversion of constructor and `fit` arguments: labels, encoders, a single label."""
 
 import inspect
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from labelspace.checks import check_keys
 from labelspace.corpus import as_targets
 from labelspace.corpus.in_memory import kind_of
-from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
+from labelspace.errors import ConfigError, InputError, warn
 from labelspace.labels import Label, LabelSpace
 from labelspace.labels.label import described
 from labelspace.labels.lint_meaning import read_alike
@@ -89,11 +88,9 @@ def warn_of_unread(space: LabelSpace, method: str) -> None:
     """Warn if the labels say what they are not, or what lies outside, and the method learns from rows alone."""
     unread = ["outside"] * bool(space.outside) + ["not"] * any(label.excludes for label in space)
     if unread:
-        warnings.warn(
+        warn(
             f"{method} does not read {' and '.join(map(repr, unread))} of the labels; DescriptionClassifier and "
-            "ZeroShotClassifier do.",
-            LabelSpaceWarning,
-            stacklevel=3,
+            "ZeroShotClassifier do."
         )
 
 
@@ -112,11 +109,9 @@ def warn_of_alike(encoder: "Encoder", space: LabelSpace, *, bare: bool = False) 
     }
     alike = next(read_alike(encoder, known), None)
     if alike is not None:
-        warnings.warn(
+        warn(
             f"{encoder.name} reads the verbalizers of {some(alike)} alike, so they do not tell these labels apart; "
-            "give each a phrase or verbalizer in words that it knows, or take an encoder of the language.",
-            LabelSpaceWarning,
-            stacklevel=3,
+            "give each a phrase or verbalizer in words that it knows, or take an encoder of the language."
         )
 
 

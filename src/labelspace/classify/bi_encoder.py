@@ -1,6 +1,5 @@
 """The base of classifiers on an encoder: keeping it and its labels' vectors after `fit`, saving."""
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ from labelspace.classify.settings import whole_config
 from labelspace.classify.state import State
 from labelspace.corpus import Kind
 from labelspace.encoders import Encoder
-from labelspace.errors import LabelSpaceWarning
+from labelspace.errors import warn
 from labelspace.labels import Label, LabelSpace
 
 
@@ -99,7 +98,7 @@ class BiEncoderClassifier(OnEncoder, Classifier):
         self.label_vectors_ = {**self.label_vectors_, label.name: encoded}
         if self.none_ is not None:
             self.none_ = None
-            warnings.warn(f"{OUTDATED}.", LabelSpaceWarning, stacklevel=3)
+            warn(f"{OUTDATED}.")
         self._forget_measured()
         self._set_labels(space)
         return space

@@ -2,7 +2,6 @@
 
 import numbers
 import re
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from labelspace.corpus.in_memory import document_values, is_table, kind_of
 from labelspace.corpus.policy import is_missing
 from labelspace.corpus.targets import UNLABELLED, composed, is_unlabelled
 from labelspace.corpus.wording import shown
-from labelspace.errors import InputError, LabelSpaceWarning
+from labelspace.errors import InputError, warn
 from labelspace.labels import LabelSpace
 
 _WORDS = re.compile(r"[^\W\d_]+")
@@ -123,11 +122,7 @@ def _warn_of_unread_labels(X: Any) -> None:
         columns = list(X.columns if kind_of(X).endswith(".DataFrame") else X.column_names)
     found = next((name for name in ("label", "labels") if name in columns), None)
     if found is not None and "text" in columns:
-        warnings.warn(
-            f"X has a column {found!r}, which is not read as labels; to learn from it, pass y=X[{found!r}].",
-            LabelSpaceWarning,
-            stacklevel=4,
-        )
+        warn(f"X has a column {found!r}, which is not read as labels; to learn from it, pass y=X[{found!r}].")
 
 
 def _says_something(space: LabelSpace, *, pairs: bool) -> bool:
@@ -174,8 +169,4 @@ def _check_names(y: Sequence[object], given: Any) -> None:
             raise InputError(f"y[{row}] is {shown(value)} of type {type(value).__name__}; pass label names, as text.")
     minus_one = sum(isinstance(value, str) and value.strip() == "-1" for value in y)
     if minus_one and not made_by_numpy:
-        warnings.warn(
-            f"y holds the text '-1' {minus_one} times, which is read as no label; if it is a label, say labels=[...].",
-            LabelSpaceWarning,
-            stacklevel=4,
-        )
+        warn(f"y holds the text '-1' {minus_one} times, which is read as no label; if it is a label, say labels=[...].")

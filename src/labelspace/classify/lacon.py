@@ -1,6 +1,5 @@
 """`LaConClassifier`: learns from few or many labelled texts, starting from the descriptions."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +25,7 @@ from labelspace.classify.state import State
 from labelspace.config import LaConConfig, SearchConfig
 from labelspace.corpus import Documents, Kind, Pool, sample_pool
 from labelspace.encoders import DEFAULT_ENCODER
-from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, ModelFolderError
+from labelspace.errors import ConfigError, InputError, ModelFolderError, warn
 from labelspace.labels import Label, LabelSpace
 from labelspace.training import Callback
 from labelspace.training.engine import clear_finished
@@ -179,11 +178,9 @@ class LaConClassifier(BiEncoderClassifier):
         if rows is not None and rows.only is not None:
             if not any(rows.space.descriptions) or not config.description_steps:
                 raise rows.nothing_to_tell_apart()
-            warnings.warn(
+            warn(
                 f"all {len(rows.targets)} labelled rows have the label {rows.only!r}, which tells no two labels apart; "
-                "the model learns from the descriptions alone. Label rows of another label too.",
-                LabelSpaceWarning,
-                stacklevel=2,
+                "the model learns from the descriptions alone. Label rows of another label too."
             )
             rows = None
         self._check_lowest(by_logits=rows is not None and config.objective != "lacon")
@@ -369,11 +366,9 @@ def _warn_of_uneven_rows(rows: Supervision) -> None:
     counts = np.bincount(rows.targets, minlength=len(rows.space))
     few = [rows.space.names[column] for column in np.flatnonzero(short_of_rows(counts))]
     if few:
-        warnings.warn(
+        warn(
             f"{few[0]!r}{f' and {len(few) - 1} more labels have' if len(few) > 1 else ' has'} few or no labelled rows, "
-            f"and others up to {counts.max():,}, which may draw texts away; label some rows of each.",
-            LabelSpaceWarning,
-            stacklevel=3,
+            f"and others up to {counts.max():,}, which may draw texts away; label some rows of each."
         )
 
 

@@ -5,7 +5,6 @@ last bit, either way.
 """
 
 import logging
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
@@ -21,7 +20,7 @@ from labelspace.classify.head import Judged
 from labelspace.config import LONG_TEXTS
 from labelspace.config.encoding import WINDOW
 from labelspace.encoders.passages import passages
-from labelspace.errors import LabelSpaceWarning
+from labelspace.errors import warn
 from labelspace.labels import LabelSpace
 
 if TYPE_CHECKING:
@@ -87,11 +86,9 @@ def tell_other_reading(model: Any, before: str) -> None:
     set_then = model.none_ is not None or getattr(model, "cuts_", None) is not None
     if set_then and model.long_texts != before:
         what = "limit for 'none of these' was" if model.none_ is not None else "cuts of the labels were"
-        warnings.warn(
+        warn(
             f"the {what} set with long_texts={before!r}, and long texts score otherwise with {model.long_texts!r}; fit "
-            "the model with it.",
-            LabelSpaceWarning,
-            stacklevel=3,
+            "the model with it."
         )
 
 

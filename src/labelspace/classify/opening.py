@@ -1,7 +1,6 @@
 """`load`: open a saved model of any class."""
 
 import importlib
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from labelspace.classify.fitted import Fitted
 from labelspace.classify.none_of_these import OUTDATED, NoneLimit
 from labelspace.classify.old_folders import CONFIG_SINCE, brought_up
 from labelspace.classify.saving import MEMBERS, damaged, read
-from labelspace.errors import ConfigError, LabelSpaceWarning, ModelFolderError
+from labelspace.errors import ConfigError, ModelFolderError, warn
 from labelspace.header import CLASSIFIER, HEADER, read_header
 
 if TYPE_CHECKING:
@@ -152,7 +151,7 @@ def _limit_of(header: dict[str, Any], model: Fitted) -> NoneLimit | None:
     limit = NoneLimit.from_dict(header["none"])
     if limit.holds_for(model.label_space_):
         return limit
-    warnings.warn(f"{OUTDATED}.", LabelSpaceWarning, stacklevel=3)
+    warn(f"{OUTDATED}.")
     return None
 
 

@@ -1,6 +1,5 @@
 """Rows used for scoring: labelled rows only; an abstention counts as wrong."""
 
-import warnings
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ from labelspace.checks import did_you_mean
 from labelspace.corpus.in_memory import document_values
 from labelspace.corpus.label_sets import as_label_sets
 from labelspace.corpus.targets import composed, is_unlabelled
-from labelspace.errors import InputError, LabelSpaceWarning
+from labelspace.errors import InputError, warn
 from labelspace.labels.document import SEPARATOR
 
 
@@ -59,11 +58,7 @@ def scored_rows(names: Any, y: Any, classes: Iterable[Any], sample_weight: Any =
         raise InputError(f"y[{wrong}] is {truth[wrong]!r} of type {type(truth[wrong]).__name__}; pass label names.")
     unknown = sorted({str(truth[row]) for row in rows} - known)
     if unknown:
-        warnings.warn(
-            f"y names {unknown[0]!r}, which is no label and counts as wrong.{did_you_mean(unknown[0], list(classes))}",
-            LabelSpaceWarning,
-            stacklevel=3,
-        )
+        warn(f"y names {unknown[0]!r}, which is no label and counts as wrong.{did_you_mean(unknown[0], list(classes))}")
     weights = as_weights(sample_weight, len(names))
     if weights is not None and not weights[rows].any():
         raise InputError("sample_weight is 0 for every document that has a label, so there is nothing to score.")

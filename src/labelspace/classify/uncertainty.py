@@ -1,6 +1,5 @@
 """`UncertaintyClassifier`: a small head on a frozen encoder that measures its uncertainty."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -29,7 +28,7 @@ from labelspace.corpus import Kind
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.encoders.packaged import user_cache
 from labelspace.encoders.state_cache import StateCache
-from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, ModelFolderError, ShapeError
+from labelspace.errors import ConfigError, InputError, ModelFolderError, ShapeError, warn
 from labelspace.heads import GaussianHead
 from labelspace.labels import Label, LabelSpace
 from labelspace.training import Callback
@@ -313,11 +312,9 @@ def _warn_of_labels_without_a_row(names: Sequence[str], labels: int) -> None:
         return
     named = ", ".join(repr(name) for name in names[:NAMED])
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    warnings.warn(
+    warn(
         f"{len(names)} of {labels} labels have no labelled row, so they get no probability and are never the answer: "
-        f"{named}{more}; label some rows of each, or leave them out of the labels.",
-        LabelSpaceWarning,
-        stacklevel=3,
+        f"{named}{more}; label some rows of each, or leave them out of the labels."
     )
 
 

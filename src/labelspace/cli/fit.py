@@ -49,7 +49,7 @@ from labelspace.cli.settings import Set, SettingsCommand, ShowSettings, is_given
 from labelspace.config import ConsensusConfig, EncodingConfig, SearchConfig
 from labelspace.config.fields import Setting
 from labelspace.encoders import DEFAULT_ENCODER
-from labelspace.errors import ConfigError, InputError, LabelFileError, LabelSpaceWarning, OutputError
+from labelspace.errors import ConfigError, InputError, LabelFileError, LabelSpaceWarning, OutputError, warn
 from labelspace.folders import check_writable
 from labelspace.header import CLASSIFIER, UNFINISHED, check_place, kind_of
 from labelspace.labels import LabelSpace, lint
@@ -287,7 +287,7 @@ def _set_limit(model: Any, texts: list[str], limit: str | float) -> None:
     try:
         model.set_coverage(limit, texts) if isinstance(limit, float) else model.set_none(texts)
     except InputError as error:
-        warnings.warn(f"no limit for 'none of these' is set: {error}", LabelSpaceWarning, stacklevel=2)
+        warn(f"no limit for 'none of these' is set: {error}")
 
 
 def _rate(word: str | None) -> float | str | None:

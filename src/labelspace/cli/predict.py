@@ -3,7 +3,6 @@
 import codecs
 import os
 import sys
-import warnings
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,7 +28,7 @@ from labelspace.cli.options import (
 )
 from labelspace.cli.printing import harmless, hush, note, print_json, tell
 from labelspace.config import EncodingConfig
-from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
+from labelspace.errors import ConfigError, InputError, warn
 from labelspace.labels.document import SEPARATOR
 
 if TYPE_CHECKING:
@@ -394,7 +393,7 @@ def _lines() -> "Iterator[Documents]":
     if pending:
         yield Documents(policy.clean([pending], done), Kind.TEXTS)
     for message in policy.notes().values():
-        warnings.warn(message, LabelSpaceWarning, stacklevel=2)
+        warn(message)
 
 
 def _cleaned(policy: "DocumentPolicy", lines: list[bytes], done: int) -> "Iterator[Documents]":

@@ -1,6 +1,5 @@
 """`labelspace serve`: saved models as a service over HTTP."""
 
-import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,7 @@ from labelspace.cli.options import Device, Quiet, TrustRemoteCode
 from labelspace.cli.printing import busy, hush, note
 from labelspace.cli.settings import from_field
 from labelspace.config import EncodingConfig, ServingConfig
-from labelspace.errors import LabelSpaceWarning
+from labelspace.errors import warn
 
 
 def serve_command(
@@ -52,11 +51,7 @@ def serve_command(
 
             opened = open_models(models, config, device=device, trust_remote_code=trust_remote_code)
         if not keys and not is_own_machine(host):
-            warnings.warn(
-                f"whoever reaches {host} may ask this service; ask for a key with --api-key-file.",
-                LabelSpaceWarning,
-                stacklevel=2,
-            )
+            warn(f"whoever reaches {host} may ask this service; ask for a key with --api-key-file.")
         app = make_app(opened, config, keys=keys, log_texts=log_texts, own_machine=is_own_machine(host))
         address = f"[{host}]" if ":" in host else host
         note(f"serving {', '.join(served.name for served in opened)} at http://{address}:{bound.getsockname()[1]}")

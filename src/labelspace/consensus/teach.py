@@ -8,7 +8,6 @@ encoder    a tenth of the documents, 300 at most, is left out of its training; w
 The documents learnt from say nothing about a model of words: it repeats nine in ten of their labels, whatever they are.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from labelspace.config import StudentConfig
 from labelspace.consensus.agreement import kappa
 from labelspace.consensus.steps import Consensus
 from labelspace.consensus.views import WORDS
-from labelspace.errors import LabelSpaceWarning
+from labelspace.errors import warn
 from labelspace.labels import LabelSpace
 from labelspace.seeds import child_seed
 from labelspace.training import Callback
@@ -129,12 +128,10 @@ def teach(
         taught = _teach_words(found, texts, space, seed=seed)
     if not taught.follows:
         cure = "more documents, or an encoder as student" if student == WORDS else "more documents or more epochs"
-        warnings.warn(
+        warn(
             f"the student follows the consensus poorly: kappa {taught.kappa:.2f} on {taught.documents} documents "
             f"{'that it did not learn from' if taught.held_out else 'of the pool'}, and {FOLLOWS} is the least for a "
-            f"student to be of use. Give it {cure}, or do without a student.",
-            LabelSpaceWarning,
-            stacklevel=3,
+            f"student to be of use. Give it {cure}, or do without a student."
         )
     return taught
 

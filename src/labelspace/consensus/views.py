@@ -11,7 +11,6 @@ openai:MODEL[@URL]    a hosted model; the texts leave this machine
 words                 TF-IDF and a linear model, which learns from the other views
 """
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +26,7 @@ from labelspace.classify.none_of_these import OUTDATED
 from labelspace.config import DecisionConfig
 from labelspace.corpus import Kind
 from labelspace.encoders import Encoder
-from labelspace.errors import ConfigError, LabelSpaceWarning
+from labelspace.errors import ConfigError, warn
 from labelspace.families.endpoint_address import check_endpoint
 from labelspace.header import CLASSIFIER, kind_of
 from labelspace.labels import LabelSpace
@@ -210,5 +209,5 @@ def _copy(model: Classifier, space: LabelSpace) -> Classifier:
         if model.none_.holds_for(copy.label_space_):
             copy.none_ = model.none_
         else:
-            warnings.warn(f"{OUTDATED}.", LabelSpaceWarning, stacklevel=2)
+            warn(f"{OUTDATED}.")
     return copy

@@ -1,7 +1,6 @@
 """Documents as a caller passes them: texts or pairs of texts, in memory or in a file."""
 
 import os
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from labelspace.corpus.documents import Documents, Kind
 from labelspace.corpus.in_memory import document_values, is_table
 from labelspace.corpus.policy import DocumentPolicy
 from labelspace.corpus.readers import open_table
-from labelspace.errors import ColumnError, InputError, LabelSpaceWarning
+from labelspace.errors import ColumnError, InputError, warn
 
 PAIR_COLUMNS = ("text", "text_pair")
 
@@ -49,7 +48,7 @@ def as_documents(X: object, *, text_column: str | None = None, what: str = "X") 
     policy = DocumentPolicy(lambda position: f"{what}[{position}]")
     documents = policy.clean(document_values(X, text_column=text_column, what=what))
     for note in policy.notes().values():
-        warnings.warn(note, LabelSpaceWarning, stacklevel=2)
+        warn(note)
     return documents
 
 
@@ -132,7 +131,7 @@ def _pairs(X: Any, what: str) -> list[tuple[str, str]]:
         pairs.append((first, second))
         notes = {**policy.notes(), **notes}
     for note in notes.values():
-        warnings.warn(note, LabelSpaceWarning, stacklevel=3)
+        warn(note)
     return pairs
 
 

@@ -12,7 +12,6 @@ are joined; here each text is an anchor, as in classification. See `readers` for
 """
 
 import hashlib
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, final
@@ -23,7 +22,7 @@ from labelspace.checks import check_number, did_you_mean
 from labelspace.corpus.policy import DocumentPolicy, is_missing
 from labelspace.corpus.readers import DocumentTable, open_table
 from labelspace.corpus.wording import missing_column
-from labelspace.errors import InputError, LabelSpaceWarning
+from labelspace.errors import InputError, warn
 from labelspace.seeds import child_seed
 
 
@@ -90,7 +89,7 @@ class PairSource:
         if without:
             have = "has" if without == 1 else "have"
             said = f"{where}: {without:,} of {rows:,} rows {have} an empty list of positives; they give no pairs."
-            warnings.warn(said, LabelSpaceWarning, stacklevel=2)
+            warn(said)
 
 
 def open_pairs(
@@ -140,11 +139,9 @@ def open_pairs(
     names = None if named is None else _Column(table, named)
     for column in ("label", "score"):
         if column in table.columns and column not in (anchor_column, positive_column, named):
-            warnings.warn(
+            warn(
                 f"{_where(table)}: every row is taken for a positive pair, whatever its "
-                f"column {column!r} says; if that marks negatives, use open_scored_pairs (--scored, --min-score).",
-                LabelSpaceWarning,
-                stacklevel=2,
+                f"column {column!r} says; if that marks negatives, use open_scored_pairs (--scored, --min-score)."
             )
 
     def read(batch: pa.RecordBatch, first: int) -> Iterator[Pair | None]:
@@ -336,7 +333,7 @@ class _Column:
     def _warn(self) -> None:
         for note in self._policy.notes().values():
             if not self._noted:
-                warnings.warn(f"{note} Later ones are not reported.", LabelSpaceWarning, stacklevel=5)
+                warn(f"{note} Later ones are not reported.")
             self._noted = True
 
 

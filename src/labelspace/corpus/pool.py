@@ -10,7 +10,6 @@ same pool in another order.
 import hashlib
 import heapq
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -21,7 +20,7 @@ from labelspace.checks import check_number
 from labelspace.corpus.in_memory import document_values, find_text_column, is_table, kind_of
 from labelspace.corpus.policy import DocumentPolicy
 from labelspace.corpus.readers import open_table
-from labelspace.errors import LabelSpaceWarning
+from labelspace.errors import warn
 from labelspace.seeds import child_seed
 
 _CHUNK = 1024
@@ -131,7 +130,7 @@ def _cleaned(chunks: Iterable[list[object]], place: Callable[[int], str]) -> Ite
         first += len(chunk)
     for kind, note in policy.notes().items():
         if kind == "long":  # a pool leaves empty documents out, so they need no warning
-            warnings.warn(note, LabelSpaceWarning, stacklevel=3)
+            warn(note)
 
 
 def _names_files(source: object) -> bool:

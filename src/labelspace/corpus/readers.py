@@ -8,7 +8,6 @@ See `row_sources` for where rows come from, and `files_to_rows` for how each for
 Messages count rows from 1, without the header.
 """
 
-import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +26,7 @@ from labelspace.corpus.row_sources import FileSource, Source, StreamSource, open
 from labelspace.corpus.stores import Place
 from labelspace.corpus.targets import as_targets
 from labelspace.corpus.wording import missing_column
-from labelspace.errors import ColumnError, InputError, LabelSpaceWarning
+from labelspace.errors import ColumnError, InputError, warn
 
 _TEXT_TYPES = ("string", "large_string", "binary", "large_binary", "null", "dictionary<")
 
@@ -121,7 +120,7 @@ class DocumentTable:
         documents = policy.clean(batch.column(column).to_pylist(), first)
         for kind, note in policy.notes().items():
             if kind not in self._noted:
-                warnings.warn(f"{note} Later ones are not reported.", LabelSpaceWarning, stacklevel=2)
+                warn(f"{note} Later ones are not reported.")
                 self._noted.add(kind)
         return documents
 

@@ -13,7 +13,6 @@ fingerprint()                values that identify it, as plain JSON values
 import glob
 import hashlib
 import os
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, final
@@ -37,7 +36,7 @@ from labelspace.corpus.in_memory import MemorySource, as_arrow_table, kind_of, p
 from labelspace.corpus.spreadsheets import excel_pieces, excel_schema, sheet_numbers
 from labelspace.corpus.stores import Place, StoredFile, arrow_source, is_address, stored_files
 from labelspace.corpus.wording import listed, one_line
-from labelspace.errors import ColumnError, InputError, LabelSpaceWarning
+from labelspace.errors import ColumnError, InputError, warn
 
 STREAM = "datasets.IterableDataset"
 
@@ -126,7 +125,7 @@ class FileSource:
 
         for dialect in self._dialects.values():
             if dialect.told:
-                warnings.warn(dialect.told, LabelSpaceWarning, stacklevel=4)
+                warn(dialect.told)
 
     def dialect_told(self) -> str:
         """Return a phrase for messages if the first file is not read as plain CSV, else an empty string."""

@@ -31,7 +31,7 @@ from labelspace.checks import import_optional
 from labelspace.corpus.files_to_rows import Piece
 from labelspace.corpus.stores import Place
 from labelspace.corpus.wording import one_line, shown
-from labelspace.errors import InputError, LabelSpaceError, LabelSpaceWarning
+from labelspace.errors import InputError, LabelSpaceError, warn
 
 MOST_ROWS = 2**20 - 1  # below the header
 MOST_COLUMNS = 2**14
@@ -60,11 +60,7 @@ def excel_schema(path: Place) -> pa.Schema:
         raise InputError(f"{path}: the sheet {names[0]!r} is empty; its first row must name the columns.")
     if len(names) > 1:
         others = ", ".join(repr(name) for name in names[1:6]) + (", ..." if len(names) > 6 else "")
-        warnings.warn(
-            f"{path}: only the first sheet, {names[0]!r}, is read, not {others}; save another as a separate file.",
-            LabelSpaceWarning,
-            stacklevel=6,
-        )
+        warn(f"{path}: only the first sheet, {names[0]!r}, is read, not {others}; save another as a separate file.")
     return pa.schema([pa.field(name, pa.string()) for name in header if name is not None])
 
 

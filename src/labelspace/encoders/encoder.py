@@ -1,7 +1,6 @@
 """`Encoder`: text in, unit vectors out, for any sentence-transformers model."""
 
 import copy
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -21,7 +20,7 @@ from labelspace.encoders.registry import DEFAULT_ENCODER, EncoderSpec
 from labelspace.encoders.resolve import check_remote_code, resolve
 from labelspace.encoders.scripts import unread_text
 from labelspace.encoders.side_by_side import side_by_side
-from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
+from labelspace.errors import ConfigError, InputError, warn
 from labelspace.header import refuse_no_encoder
 from labelspace.progress import Progress, progress_bar, silent
 
@@ -122,11 +121,9 @@ class Encoder:
         chosen = _choose_prompts(given, own, found.spec, default)
         if not chosen and any(own.values()):
             listed = ", ".join(repr(key) for key, prompt in own.items() if prompt)
-            warnings.warn(
+            warn(
                 f"{self.name} has prompts ({listed}) but no default one, so none is used; pass text_prompt= and "
-                'label_prompt=, or "" for none.',
-                LabelSpaceWarning,
-                stacklevel=2,
+                'label_prompt=, or "" for none.'
             )
         self.prompts = {role: chosen.get(role, "") for role in ROLES}
         for role in (role for role in ROLES if self.prompts[role]):
@@ -287,11 +284,9 @@ class Encoder:
         self._warned = True
         # Not the text: warnings go to logs, and texts may be confidential.
         letters = ", ".join(sorted({letter for letter in text if letter.isalpha() and not letter.isascii()})[:3])
-        warnings.warn(
+        warn(
             f"{self.name} does not know the language of texts with letters such as {letters}: it reads single "
-            "letters, or nothing. Take an encoder of that language, such as intfloat/multilingual-e5-base.",
-            LabelSpaceWarning,
-            stacklevel=3,
+            "letters, or nothing. Take an encoder of that language, such as intfloat/multilingual-e5-base."
         )
 
     def _ids(self, texts: Sequence[str], role: str, *, truncate: bool = True) -> list[list[int]]:

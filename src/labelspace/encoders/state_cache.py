@@ -20,7 +20,6 @@ import hashlib
 import json
 import shutil
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, final
@@ -38,7 +37,7 @@ from labelspace.encoders.batching import plan_batches
 from labelspace.encoders.encoder import Encoder
 from labelspace.encoders.identity import encoder_hash
 from labelspace.encoders.side_by_side import side_by_side
-from labelspace.errors import LabelSpaceWarning, OutputError
+from labelspace.errors import OutputError, warn
 from labelspace.folders import clear_away_killed, sha256_of, staged
 from labelspace.progress import Progress, silent
 
@@ -408,9 +407,7 @@ def _told(size: int) -> str:
 
 
 def _say_fresh(why: str) -> None:
-    warnings.warn(
+    warn(
         f"token states are not kept on disk: {why}. Every epoch encodes the texts again; give another cache folder or "
-        "more cache_bytes.",
-        LabelSpaceWarning,
-        stacklevel=3,
+        "more cache_bytes."
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelspace.checks import import_optional
-from labelspace.errors import LabelSpaceWarning, OutputError
+from labelspace.errors import OutputError, warn
 from labelspace.folders import write_atomically
 
 if TYPE_CHECKING:
@@ -83,11 +83,9 @@ def drawing(what: str) -> Iterator[Any]:
     if lacking:
         first, *others = lacking
         more = f" and {len(others)} other character{'s' * (len(others) > 1)}" if others else ""
-        warnings.warn(
+        warn(
             f"no installed font has {first!r}{more}, so the figure shows boxes; install a Noto Sans font of the script "
-            "(Noto Sans CJK for Chinese, Japanese and Korean), or set matplotlib's font.family.",
-            LabelSpaceWarning,
-            stacklevel=4,
+            "(Noto Sans CJK for Chinese, Japanese and Korean), or set matplotlib's font.family."
         )
 
 

@@ -10,7 +10,6 @@ A server that takes neither `temperature` nor `max_tokens`, as those of reasonin
 """
 
 import logging
-import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -23,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelspace.checks import check_number
-from labelspace.errors import EncoderError, LabelSpaceWarning
+from labelspace.errors import EncoderError, warn
 from labelspace.families.cross_encoder import check_texts
 from labelspace.families.endpoint_address import address_of, import_client, key_for
 from labelspace.families.endpoint_connection import Connection
@@ -189,11 +188,9 @@ class EndpointScorer:
         finally:
             connection.give_up()  # so that nothing on its way is tried again
         if unusable:
-            warnings.warn(
+            warn(
                 f"{unusable} of {len(texts)} answers of {self.family}:{self.name} name no option; they score all "
-                "labels alike.",
-                LabelSpaceWarning,
-                stacklevel=2,
+                "labels alike."
             )
 
     def describe(self) -> dict[str, Any]:
@@ -277,9 +274,7 @@ class EndpointScorer:
             why = f"{labels} labels are too many for log-probabilities of letters"
             if labels <= len(LETTERS):
                 why = f"{self.family}:{self.name} gives no log-probabilities"
-            warnings.warn(
-                f"{why}; each answer is one label, and does not say how sure it is.", LabelSpaceWarning, stacklevel=3
-            )
+            warn(f"{why}; each answer is one label, and does not say how sure it is.")
         elif labels > TOP:
             _logger.info(
                 f"{self.family}:{self.name} gives {TOP} log-probabilities for {labels} labels; those that are missing "

@@ -6,7 +6,6 @@ blocks are those of Glow, from the package normflows.
 
 import copy
 import math
-import warnings
 from types import ModuleType
 from typing import Any, final
 
@@ -16,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from labelspace.checks import check_number, import_optional
-from labelspace.errors import InputError, LabelSpaceWarning, ShapeError, TrainingError
+from labelspace.errors import InputError, ShapeError, TrainingError, warn
 from labelspace.geometry.moments import Moments, as_matrix, row_blocks
 from labelspace.seeds import child_seed
 
@@ -174,7 +173,7 @@ def fit_flow(
     flow = Flow(model, mean=mean, scale=scale, losses=losses, held_out_losses=held_out_losses)
     if flow.kept_epoch == 0:
         said = "the flow was kept as it was before training: the vectors held out grew less likely; give more texts."
-        warnings.warn(said, LabelSpaceWarning, stacklevel=2)
+        warn(said)
     return flow
 
 

@@ -38,14 +38,13 @@ Two things in eq. 6 are decided here, because the paper does not:
 """
 
 import math
-import warnings
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from labelspace.checks import check_choice, check_number, plain
-from labelspace.errors import InputError, LabelSpaceWarning, ShapeError
+from labelspace.errors import InputError, ShapeError, warn
 from labelspace.geometry.eigenspace import Eigenspace
 from labelspace.geometry.relation_moments import RelationMoments, check_relations, check_source_ids
 
@@ -153,7 +152,7 @@ def fit_eigenspace(
         alpha=alpha,
     )
     if not space.shrunk and eta > 0:
-        warnings.warn(_nothing_shrunk(len(moments.sources)), LabelSpaceWarning, stacklevel=2)
+        warn(_nothing_shrunk(len(moments.sources)))
     return space
 
 

@@ -11,7 +11,6 @@ resumed run is bit-identical to one that was never interrupted.
 """
 
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from labelspace.errors import LabelSpaceWarning
+from labelspace.errors import warn
 from labelspace.progress import Progress, silent
 from labelspace.training.callbacks import Callback
 from labelspace.training.checkpoint import Place, State, clear, looks_of, optimizer_tensors, restore_optimizer
@@ -144,11 +143,9 @@ def clear_finished(folder: str | Path | None, training: Training | None) -> None
 
 def warn_of_interrupt(curve: Training) -> None:
     """Warn which weights an interrupted run keeps; to be called by what a classifier's `fit` calls."""
-    warnings.warn(
+    warn(
         f"training was interrupted at step {curve.steps}; the weights of step {curve.best_step} are kept and can be "
-        "saved.",
-        LabelSpaceWarning,
-        stacklevel=4,
+        "saved."
     )
 
 

@@ -1,6 +1,5 @@
 """Parts shared by the maps: the sample of documents, their colours, names, the legend."""
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from labelspace.classify import BiEncoderClassifier
 from labelspace.classify.by_anchors import Anchored
 from labelspace.corpus import as_documents, as_targets
 from labelspace.encoders import Encoder
-from labelspace.errors import EncoderError, InputError, LabelSpaceWarning
+from labelspace.errors import EncoderError, InputError, warn
 from labelspace.evaluate.drawing import short
 from labelspace.evaluate.evaluation import untrained_encoder
 from labelspace.evaluate.figures.spaces import Shown, check_points, shown_after, shown_before
@@ -101,7 +100,7 @@ def _untrained_of(model: BiEncoderClassifier, what: str) -> Encoder | None:
     try:
         return untrained_encoder(model.encoder_)
     except EncoderError as error:
-        warnings.warn(f"{what} before training is left out: {error}", LabelSpaceWarning, stacklevel=4)
+        warn(f"{what} before training is left out: {error}")
         return None
 
 

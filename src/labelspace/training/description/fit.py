@@ -1,6 +1,5 @@
 """Description-only training from end to end: choose a learning rate, train, check the space for collapse."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from torch import nn
 from labelspace.config import FALLBACK_LEARNING_RATE, SearchConfig, TrainingConfig
 from labelspace.corpus import Pool
 from labelspace.encoders import Encoder
-from labelspace.errors import LabelSpaceWarning
+from labelspace.errors import warn
 from labelspace.labels import LabelSpace
 from labelspace.progress import progress_bar, stage
 from labelspace.seeds import child_seed
@@ -192,18 +191,14 @@ def _choose_rate(
 def _warn(result: FitResult) -> None:
     rate = result.rate.learning_rate
     if result.curve.stop_reason == "interrupted":
-        warnings.warn(
+        warn(
             f"training was interrupted at step {result.curve.steps}; the best weights so far (step "
             f"{result.curve.best_step}) are kept and can be saved. To continue from them, save the model and pass "
-            "its folder as the encoder.",
-            LabelSpaceWarning,
-            stacklevel=4,
+            "its folder as the encoder."
         )
     before, after = result.uniformity_before, result.uniformity_after
     if before is not None and after is not None and after > before + COLLAPSE:
-        warnings.warn(
+        warn(
             f"the documents have moved together: uniformity rose from {before:.2f} to {after:.2f} (0 is one "
-            f"point) at learning rate {rate:.0e}; try learning_rate={rate / 3:.0e}.",
-            LabelSpaceWarning,
-            stacklevel=4,
+            f"point) at learning rate {rate:.0e}; try learning_rate={rate / 3:.0e}."
         )

@@ -1,14 +1,13 @@
 """The pairs of a pre-finetuning: drawn, checked before any long work, some held aside."""
 
 import random
-import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from labelspace.config import PrefinetuneConfig
 from labelspace.corpus import Pairs, PairSource, draw_pairs, open_pairs
 from labelspace.corpus.in_memory import is_table
-from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
+from labelspace.errors import ConfigError, InputError, warn
 from labelspace.seeds import child_seed
 
 # As in labelspace.geometry.reze, which imports torch; a test compares the two.
@@ -107,11 +106,9 @@ def check_pairs(pairs: Pairs, config: PrefinetuneConfig) -> bool:
     # With one source, or with two at this width of the band, none lies farther from the median than the band.
     hopeless = config.eta > 0 and (len(counts) == 1 or (len(counts) == 2 and config.gamma >= 1))
     if hopeless:
-        warnings.warn(
+        warn(
             f"REZE needs three sources to tell which one differs. Got only {', '.join(counts)}: it shrinks nothing, "
-            "and only keeps the encoder close to its original geometry, which still limits drift.",
-            LabelSpaceWarning,
-            stacklevel=2,
+            "and only keeps the encoder close to its original geometry, which still limits drift."
         )
     return hopeless
 
