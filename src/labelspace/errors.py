@@ -99,4 +99,4 @@ def warn(message: str) -> None:
     level = 1
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "labelspace":
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, LabelSpaceWarning, stacklevel=level)
+    warnings.warn(message, LabelSpaceWarning, stacklevel=level)  # noqa: TID251

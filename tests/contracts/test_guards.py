@@ -143,6 +143,7 @@ def ruff(text: str, path: str = "src/labelspace/planted.py") -> str:
         ("import yaml\nyaml.load('x')\n", "TID251 `yaml.load`"),
         ("from numpy import load\nload('x')\n", "TID251 `numpy.load`"),
         ("import os\nos.system('x')\n", "TID251 `os.system`"),
+        ("import warnings\nwarnings.warn('x')\n", "TID251 `warnings.warn`"),
         ("eval('1')\n", "S307"),
         ("exec('1')\n", "S102"),
         ("import matplotlib.pyplot\n", "TID253 `matplotlib`"),
