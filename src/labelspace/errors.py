@@ -18,9 +18,8 @@ Each class also inherits the built-in error that a caller would catch. A message
 what came, what to do. Warnings are `LabelSpaceWarning` (a `UserWarning`).
 """
 
-import sys
+import inspect
 import warnings
-from types import FrameType
 
 
 class LabelSpaceError(Exception):
@@ -95,8 +94,8 @@ class LabelSpaceWarning(UserWarning):
 
 def warn(message: str) -> None:
     """Warn with a `LabelSpaceWarning` that tells the line outside of labelspace from which the call came."""
-    frame: FrameType | None = sys._getframe()
-    level = 1
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "labelspace":
+    level, frame = 1, inspect.currentframe()
+    # contextlib stands between the two halves of a context manager of ours.
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("labelspace", "contextlib"):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, LabelSpaceWarning, stacklevel=level)  # noqa: TID251
