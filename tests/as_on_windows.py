@@ -85,11 +85,11 @@ def road(place: Path, encoder: str) -> None:
     """Fit, save, save again, open, save into the folder that is open, resume, predict, replace, and export."""
     from labelspace import DescriptionClassifier, ZeroShotClassifier, load
     from labelspace.classify import export, predict_file, stream
-    from labelspace.serve import listening  # all that is used must be there before it begins
+    from labelspace.encoders import backbone  # what asks for the system must be there before it begins
 
     labels = {"sports": ["A team wins a match."], "business": ["Shares of a bank fall."]}
     begin()
-    assert listening.os.name == "nt"  # type: ignore[attr-defined]
+    assert backbone.os.name == "nt"  # type: ignore[attr-defined]
     saved = place / "model"
     ZeroShotClassifier(labels, encoder).fit().save(saved)
     again = load(saved)

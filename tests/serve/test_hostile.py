@@ -56,7 +56,7 @@ def http(path: str, body: bytes, *headers: str, length: object = None, method: s
     size = len(body) if length is None else length
     lines = [
         f"{method} {path} HTTP/1.1",
-        "Host: a",
+        "Host: localhost",
         "Content-Type: application/json",
         f"Content-Length: {size}",
         *headers,
@@ -138,11 +138,11 @@ def bytes_only(draw: random.Random) -> bytes:
             b"POST /predict HTTP/1.1\r\n",
             b"A" * 100_000,
             b"\x00" * 5000,
-            b"GET " + b"/a" * 40_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
-            b"GET /%%%00%ff%zz?" + draw.randbytes(20).hex().encode() + b" HTTP/1.1\r\nHost: a\r\n\r\n",
-            b"DELETE http://x/predict HTTP/1.1\r\nHost: a\r\n\r\n",
-            b"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n",
-            b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n",
+            b"GET " + b"/a" * 40_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            b"GET /%%%00%ff%zz?" + draw.randbytes(20).hex().encode() + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            b"DELETE http://x/predict HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            b"CONNECT a:1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
         ]
     )
 
