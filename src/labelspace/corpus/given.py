@@ -21,8 +21,8 @@ def as_documents(X: object, *, text_column: str | None = None, what: str = "X") 
     Args:
         X: a list, tuple, iterator, numpy array, pandas or polars Series or DataFrame, Arrow array or table,
             HF dataset or its column, or a `pathlib.Path` to a CSV, TSV, JSONL or Parquet file.
-        text_column: the text column, if `X` is a table; None takes the column named "text", or the only column of
-            strings. Ignored for other inputs.
+        text_column: the text column, if `X` is a table; None takes the column named "text", the only one, or the
+            only one of strings. Ignored for other inputs.
         what: the caller's name for `X`, used in messages.
 
     Returns:

@@ -58,8 +58,8 @@ def sample_pool(
             An iterator is read once, without holding it in memory.
         size: most documents in the pool.
         seed: seed of the run; the same documents and seed give the same pool.
-        text_column: the column of documents, if `source` is a table or a file. A table in memory whose only column of
-            strings has another name works with the default.
+        text_column: the column of documents, if `source` is a table or a file. A table in memory whose only column,
+            or only one of strings, has another name works with the default.
         delimiter: delimiter of CSV and TSV files, as for `open_table`.
         encoding: encoding of CSV and TSV files, as for `open_table`.
         what: what messages call the source.
