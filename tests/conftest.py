@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -53,6 +54,17 @@ def no_waiting_for_the_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
         yield
+
+
+@pytest.fixture
+def short_search(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Let LaCon try two rates for two steps; it searches in earnest for an encoder without a published rate."""
+    from labelspace.config import SearchConfig
+    from labelspace.training.lacon import fit
+
+    search = SearchConfig(rates=(1e-3, 1e-4), steps=2)
+    monkeypatch.setattr(fit, "SearchConfig", lambda: search)
+    return search
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pandas as pd
 import store
 from scipy.stats import wilcoxon
 
+from labelspace.errors import own_filters
 from lacon.methods import METHODS
 from lacon.paper import Figure
 from lacon.sets import SETS
@@ -55,7 +56,7 @@ def paired_p(differences: Sequence[float]) -> float | None:
         return None
     if not any(differences):
         return 1.0
-    with warnings.catch_warnings():
+    with own_filters():
         warnings.simplefilter("ignore")  # few pairs or ties make p approximate; the table shows the number of pairs
         found: Any = wilcoxon(differences)
         return float(found.pvalue)

@@ -1,7 +1,6 @@
 """Alignment and uniformity during training."""
 
 import math
-import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, final
@@ -15,11 +14,12 @@ from labelspace.checks import check_number
 from labelspace.classify.arguments import own_encoder
 from labelspace.config import SearchConfig
 from labelspace.corpus import Pool, sample_pool
-from labelspace.errors import InputError, LabelSpaceWarning
+from labelspace.errors import InputError, unsaid
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.geometry import alignment
 from labelspace.training import train_on_descriptions
 from labelspace.training.description.learning_rate import PoolUniformity
+from labelspace.training.engine import INTERRUPTED
 from study.measure import evaluating
 from study.rates_figure import progress_colours, rate_words
 
@@ -102,8 +102,7 @@ def trajectory(
         if step % every == 0 or step == config.max_steps:
             points[step] = measure(step)
 
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "training was interrupted", LabelSpaceWarning)
+    with unsaid(INTERRUPTED):
         # Train without a pool: its uniformity is measured here.
         result = train_on_descriptions(
             encoder, model.label_space_, config, search, pool=None, seed=model.seed, callbacks=[look]

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from labelspace import Encoder
 from labelspace.encoders.state_cache import Batch, StateCache, TokenStates
-from labelspace.errors import LabelSpaceWarning
+from labelspace.errors import LabelSpaceWarning, own_filters
 from labelspace.heads.uncertainty import MeanPooling
 from uncertainty.sets import test_rows, train_rows
 from uncertainty.settings import Settings
@@ -80,7 +80,7 @@ def _stored(settings: Settings, texts: list[str]) -> TokenStates:
     encoder, cache = opened(settings), StateCache(settings.states, STATES_BYTES)
     ids = encoder.tokenize(texts)
     whole = 2 * encoder.backbone.hidden_size * sum(map(len, ids)) <= WHOLE_TOKENS_BYTES
-    with warnings.catch_warnings():
+    with own_filters():
         # Fail without a cache: every epoch would encode again, for hours.
         warnings.simplefilter("error", LabelSpaceWarning)
         if whole:

@@ -23,6 +23,8 @@ __all__ = [
     "prefinetune",
 ]
 
+_MODULES = ("bench", "classify", "config", "corpus", "errors", "evaluate", "families", "labels", "serve")
+
 if TYPE_CHECKING:
     from labelspace.classify import (
         DescriptionClassifier,
@@ -48,8 +50,9 @@ __getattr__ = late_names(
         "labels": "Label LabelSpace",
         "training.prefinetune": "prefinetune",
     },
+    _MODULES,
 )
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, *_MODULES]

@@ -19,7 +19,11 @@ what came, what to do. Warnings are `LabelSpaceWarning` (a `UserWarning`).
 """
 
 import inspect
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 
 class LabelSpaceError(Exception):
@@ -92,8 +96,40 @@ class LabelSpaceWarning(UserWarning):
     """Something the caller should know; the work continues."""
 
 
+_FILTERS = threading.RLock()
+_UNSAID: ContextVar[tuple[str, ...]] = ContextVar("unsaid", default=())
+
+
+@contextmanager
+def own_filters() -> Iterator[None]:
+    """Let the block set warning filters of its own, which end with it.
+
+    Filters belong to the process. Of two threads that put back what they found, the later one would put back what the
+    other had set, and hide the user's warnings for good; so one thread at a time is here.
+    """
+    with _FILTERS, warnings.catch_warnings():  # noqa: TID251
+        yield
+
+
+@contextmanager
+def unsaid(start: str) -> Iterator[None]:
+    """Leave out our own warnings that start so, in this thread, where the caller knows better what happened.
+
+    Example:
+        >>> with unsaid("training was"):
+        ...     warn("training was interrupted.")
+    """
+    token = _UNSAID.set((*_UNSAID.get(), start))
+    try:
+        yield
+    finally:
+        _UNSAID.reset(token)
+
+
 def warn(message: str) -> None:
     """Warn with a `LabelSpaceWarning` that tells the line outside of labelspace from which the call came."""
+    if message.startswith(_UNSAID.get()):
+        return
     level, frame = 1, inspect.currentframe()
     # contextlib stands between the two halves of a context manager of ours.
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("labelspace", "contextlib"):

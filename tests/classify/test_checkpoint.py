@@ -144,7 +144,9 @@ def test_a_learning_rate_chosen_before_the_stop_is_not_searched_again(
 
 @pytest.mark.parametrize(("kind", "number"), [("description", 14), ("lacon", 25), ("uncertainty", 8)])
 def test_after_ctrl_c_the_model_can_be_used_and_the_fit_resumed(kind: str, number: int, straight: Any, tmp_path: Path):
-    with pytest.warns(LabelSpaceWarning, match="training was interrupted at step"):
+    with pytest.warns(
+        LabelSpaceWarning, match=r"training was interrupted at step .* The same fit again goes on from .*run\.$"
+    ):
         clf = fit(kind, tmp_path / "run", (stop_at(number, KeyboardInterrupt),))
     assert clf.fit_result_.curve.stop_reason == "interrupted"
     assert clf.predict_proba(resumed.TEXTS).shape == (60, 3)

@@ -27,7 +27,7 @@ from labelspace.hub import OFFLINE_VARIABLES
 Maker = Callable[..., Any]
 NAME = "somebody/desk"
 POOL = [
-    f"{who} {what} {row}" for who in ("the team", "the bank") for what in ("won", "lost", "said") for row in range(12)
+    f"{who} {what} {row}" for who in ("the team", "the bank") for what in ("won", "lost", "said") for row in range(13)
 ]
 
 

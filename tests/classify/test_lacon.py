@@ -28,7 +28,6 @@ from labelspace.corpus import Kind, as_texts_or_pairs
 from labelspace.encoders import Encoder
 from labelspace.errors import ColumnError, ConfigError, InputError, LabelSpaceWarning, ModelFolderError
 from labelspace.evaluate import evaluate
-from labelspace.training.lacon import fit as lacon_fit
 from labelspace.training.lacon import objective as loop
 from labelspace.training.lacon.prior import label_vectors, place_labels, sums_of_rows
 from labelspace.training.rows import tokenize
@@ -58,14 +57,10 @@ KINDS = {
     "leam": {"objective": "cross-entropy", "head": "leam"},
     "lsan": {"objective": "cross-entropy", "head": "lsan"},
 }
-# A short search for the rate on descriptions, because the tiny encoder has no published rate.
-SHORT = SearchConfig(rates=(1e-3, 1e-4), steps=2)
 each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-@pytest.fixture(autouse=True)
-def short_search(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(lacon_fit, "SearchConfig", lambda: SHORT)
+pytestmark = pytest.mark.usefixtures("short_search")
 
 
 @pytest.fixture
@@ -369,10 +364,10 @@ def test_for_pairs_names_have_no_meaning(make: Maker):
 
 @pytest.mark.parametrize("given", [(None, None), (TEXTS, None), (TEXTS, [None] * 12)], ids=["nothing", "X", "empty y"])
 def test_without_labelled_rows_it_trains_like_the_description_classifier(
-    given: tuple[Any, Any], make: Maker, space: LabelSpace, encoders: dict[str, Encoder]
+    given: tuple[Any, Any], make: Maker, space: LabelSpace, encoders: dict[str, Encoder], short_search: SearchConfig
 ):
     clf = make(description_steps=4).fit(*given)
-    peer = DescriptionClassifier(space, encoders["float32"], max_steps=4, search=SHORT).fit(given[0])
+    peer = DescriptionClassifier(space, encoders["float32"], max_steps=4, search=short_search).fit(given[0])
     assert (clf.encoder_.encode(TEXTS) == peer.encoder_.encode(TEXTS)).all()
     assert clf.decision_function(TEXTS) == pytest.approx(peer.decision_function(TEXTS), abs=1e-6)
     assert clf.head_.module is None

@@ -121,6 +121,7 @@ def test_a_workbook_can_be_predicted_evaluated_and_written(run, refused, saved, 
     )
 
 
+@pytest.mark.usefixtures("short_search")
 def test_parquet_of_the_hub_with_numbered_labels_is_learnt_from_and_evaluated(run, saved, label_file, tmp_path):
     names = ["money", "sports"]
     features = {"text": {"_type": "Value", "dtype": "string"}, "label": {"_type": "ClassLabel", "names": names}}

@@ -33,7 +33,11 @@ from labelspace.labels import LabelSpace
 from labelspace.serve.room import Served
 
 # A tiny encoder with random weights follows nobody; tests/consensus/test_teach.py looks at the warning.
-pytestmark = pytest.mark.filterwarnings("ignore:the student follows the consensus poorly")
+# Some tests ask for more documents than there are, so that no step is safe.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:the student follows the consensus poorly"),
+    pytest.mark.filterwarnings("ignore:.* documents are too few to correct the views"),
+]
 LABELS = {
     "labels": [
         {"name": "sports", "descriptions": ["Results of matches and games.", "Players, teams and a coach."]},
@@ -253,6 +257,14 @@ def test_the_pool_can_be_a_file(make, tmp_path):
     assert (fewer.pool, fewer.pool_documents) == (pool.source, 10), "a smaller draw tells of the same source"
 
 
+def test_too_few_documents_to_correct_the_views_are_told(make):
+    message = "^10 documents are too few to correct the views' answers for 2 labels, .* give 50 or more"
+    with pytest.warns(LabelSpaceWarning, match=message) as told:
+        clf = make(config={"view_steps": 2}).fit(POOL[:10])
+    assert [one.filename for one in told] == [__file__]
+    assert not any(step.kept for step in clf.consensus_.steps)
+
+
 def test_it_is_a_scikit_learn_estimator(make):
     clf = make(student="words", seed=3)
     assert clone(clf).get_params()["seed"] == 3
@@ -452,7 +464,7 @@ class Interrupt:
 def test_ctrl_c_in_a_view_or_in_the_student_ends_the_fit(make, at):
     """A half-trained view would decide with the others."""
     clf = make(student="encoder", callbacks=[Interrupt(at)], teaching=StudentConfig(batch_size=4))
-    with pytest.warns(LabelSpaceWarning, match="interrupted"), pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt):  # and no warning that something is kept
         clf.fit(POOL)
     assert not hasattr(clf, "model_")
 
@@ -469,7 +481,7 @@ def test_a_finished_fit_leaves_no_checkpoint_for_the_next_pool(make, tmp_path):
 
 
 def test_a_stopped_fit_is_known_as_unfinished(make, tmp_path):
-    with pytest.warns(LabelSpaceWarning), pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt):
         make(
             student="encoder",
             checkpoint=tmp_path / "run",
@@ -636,6 +648,7 @@ def test_a_view_that_was_trained_on_descriptions_by_lacon_has_the_texts_of_today
     assert clf.answers(POOL).scores == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.usefixtures("short_search")
 def test_a_view_whose_logits_have_no_temperature_keeps_its_sureness_and_none_is_told(make, tiny_encoder_folder):
     names = ["sports" if row % 3 else "money" for row in range(len(POOL))]
     view = LaConClassifier(LABELS, encoder=str(tiny_encoder_folder), epochs=1, config={"objective": "cross-entropy"})

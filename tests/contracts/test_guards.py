@@ -144,6 +144,7 @@ def ruff(text: str, path: str = "src/labelspace/planted.py") -> str:
         ("from numpy import load\nload('x')\n", "TID251 `numpy.load`"),
         ("import os\nos.system('x')\n", "TID251 `os.system`"),
         ("import warnings\nwarnings.warn('x')\n", "TID251 `warnings.warn`"),
+        ("import warnings\nwith warnings.catch_warnings():\n    pass\n", "TID251 `warnings.catch_warnings`"),
         ("eval('1')\n", "S307"),
         ("exec('1')\n", "S102"),
         ("import matplotlib.pyplot\n", "TID253 `matplotlib`"),

@@ -217,6 +217,7 @@ def test_frames_of_indicators_are_read_as_numpy_reads_them():
             as_label_sets(empty, NAMES, n_documents=2, separator="|")
 
 
+@pytest.mark.usefixtures("short_search")
 @pytest.mark.parametrize("kind", ["arrow", "pandas"])
 def test_labels_that_are_left_in_the_table_are_told(kind, tiny_encoder_folder):
     given: Any = pa.table({"text": TEXTS, "label": ["sports", "money", "money"]})
@@ -231,6 +232,7 @@ def test_labels_that_are_left_in_the_table_are_told(kind, tiny_encoder_folder):
     assert clf.fit_result_.labelled == 0
 
 
+@pytest.mark.usefixtures("short_search")
 def test_a_column_label_that_holds_the_documents_is_no_column_of_labels(tiny_encoder_folder):
     labels = {"sports": {"descriptions": ["a match"]}, "money": {"descriptions": ["a bank"]}}
     clf = LaConClassifier({"labels": labels}, tiny_encoder_folder, description_steps=1)

@@ -271,7 +271,7 @@ def test_a_label_called_minus_one_is_a_label():
         (["world", True], r"y\[1\] is True of type bool"),
         (["world"], "each of the 2 documents. Got 1 instead"),
         (["world", None, None], "Got 3 instead"),
-        ("world", "y is a single str"),
+        ("world", r"y is a single str, not the label of each document; pass the column: X\['label'\]\.$"),
     ],
 )
 def test_invalid_labels_are_refused(y, said):

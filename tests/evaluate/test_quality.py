@@ -17,6 +17,7 @@ from labelspace.evaluate.trust import label_trust, trust_of
 
 NAMES = ("sports", "money", "food")
 SPACE = LabelSpace.from_names(list(NAMES))
+DRAWS = 200_000
 WORDS = (["team", "match", "coach", "goal"], ["bank", "price", "market", "loan"], ["soup", "bread", "cheese", "apple"])
 
 
@@ -55,15 +56,15 @@ def test_an_agreement_of_fewer_documents_says_more():
 @pytest.mark.parametrize("neighbours", [0.7, None])
 @pytest.mark.parametrize("consensus", [False, True])
 @pytest.mark.parametrize(("labelled", "right", "documents"), [(0, 0, 3000), (12, 4, 3000), (0, 0, 100)])
-def test_ranges_are_the_quantiles_of_a_million_draws(neighbours, consensus, labelled, right, documents):
+def test_ranges_are_the_quantiles_of_many_draws(neighbours, consensus, labelled, right, documents):
     found = Signals(0.6, neighbours, np.zeros(1, np.intp), None)
     few = {3000: (0.0, 0.0), 100: (np.log(30), np.log(4))}[documents]
     line, at = measured()[which(neighbours is not None, consensus=consensus)], features(0.6, neighbours, *few)
     draw = np.random.default_rng(0)
-    error = line["accuracy"]["deviation"] * draw.normal(size=1_000_000)
-    own = line["macro_f1"]["own_deviation"] * draw.normal(size=1_000_000)
+    error = line["accuracy"]["deviation"] * draw.normal(size=DRAWS)
+    own = line["macro_f1"]["own_deviation"] * draw.normal(size=DRAWS)
     accuracy = 0.25 + 0.75 * expit(at @ line["accuracy"]["weights"] + error)
-    misled = draw.random(1_000_000) < 0.02
+    misled = draw.random(DRAWS) < 0.02
     accuracy[misled] = draw.random(misled.sum())
     beyond = np.clip((accuracy - 0.25) / 0.75, 0.02, 0.98)
     error = np.log(beyond / (1 - beyond)) - at @ line["accuracy"]["weights"]

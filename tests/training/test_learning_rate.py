@@ -18,7 +18,7 @@ from labelspace.training.description.learning_rate import PoolUniformity, choose
 from labelspace.training.description.sweep import build_sweep
 from labelspace.training.trainable import trainable_weights
 from training.conftest import POOL
-from weights import weights_of
+from weights import same_bits, weights_of
 
 RATES = (1e-5, 1e-3, 3e-2, 0.3)
 GRID = SearchConfig(rates=RATES, strategy="grid", steps=6)
@@ -219,8 +219,19 @@ def test_an_interrupt_causes_a_warning_that_says_how_to_continue(encoder: Encode
             raise KeyboardInterrupt
 
     with pytest.warns(LabelSpaceWarning, match=r"interrupted at step 3; .* pass its folder as the encoder"):
-        result = fit(encoder, space, callbacks=(interrupt,), learning_rate=1e-3)
-    assert result.curve.stop_reason == "interrupted"
+        result = fit(encoder, space, callbacks=(interrupt,), learning_rate=1e-3, check_every=1)
+    assert (result.curve.stop_reason, result.curve.best_step) == ("interrupted", 2)
+
+
+def test_an_interrupt_before_anything_was_learnt_is_raised(encoder: Encoder, space: LabelSpace):
+    before = weights_of(encoder)
+
+    def interrupt(step: int, values: dict[str, float]) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(encoder, space, callbacks=(interrupt,), learning_rate=1e-3)
+    assert same_bits(encoder, before)
 
 
 def test_an_interrupt_during_the_search_is_raised_and_changes_nothing(

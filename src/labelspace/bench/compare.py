@@ -16,6 +16,7 @@ from labelspace.bench.statistics import RankCorrelation, kendall_tau
 from labelspace.checks import check_choice
 from labelspace.errors import InputError
 from labelspace.evaluate.text_table import text_table
+from labelspace.notebook import Shown
 
 OVERALL, MTEB_MEAN = "BTZSC", "MTEB"
 
@@ -55,7 +56,7 @@ class Standing:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Placement:
+class Placement(Shown):
     """A model's place among the published ones. `print` it, or read its fields."""
 
     metric: str

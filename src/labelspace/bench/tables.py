@@ -22,6 +22,7 @@ from labelspace.bench.ways import Record, ways_of
 from labelspace.checks import check_choice, did_you_mean
 from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate.text_table import text_table
+from labelspace.notebook import Shown
 
 BENCHMARKS = ("btzsc", "mteb", "own")
 SIZES = {"btzsc": len(BTZSC), "mteb": len(MTEB)}
@@ -36,7 +37,7 @@ WORDS = {
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class BenchTable:
+class BenchTable(Shown):
     """The rows of one benchmark. `print` it, or read its fields."""
 
     benchmark: str

@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 
 from labelspace.classify.head import Judged, columns_of
 from labelspace.corpus import Documents
-from labelspace.errors import ShapeError
+from labelspace.errors import ShapeError, own_filters
 from labelspace.labels import LabelSpace
 from labelspace.labels.words import in_lower_case, is_unspaced, with_pairs, words_of
 
@@ -116,7 +116,7 @@ class ByWords:
             bias[known] = 0.0
         else:
             model: Any = LogisticRegression(C=C, max_iter=300, tol=1e-3, random_state=seed)
-            with warnings.catch_warnings():  # few texts of many labels look like a regression to scikit-learn
+            with own_filters():  # few texts of many labels look like a regression to scikit-learn
                 warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
                 model.fit(table, targets, sample_weight=weights)
             if len(known) == 2:  # scikit-learn keeps one row, that of the second label

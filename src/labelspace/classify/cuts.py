@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelspace.classify.standard import Standard
+from labelspace.errors import own_filters
 
 WIDTH = 0.5
 """Standard deviations over which a probability rises from 0.50 to 0.73: the best calibrated of six widths, from 0.2 to
@@ -172,7 +173,7 @@ def clear_cut(values: NDArray[np.float64], *, clearly: float = CLEARLY) -> float
     from sklearn.mixture import GaussianMixture
 
     start = np.array([np.quantile(values, 0.15), np.quantile(values, 0.98)])[:, None]
-    with warnings.catch_warnings():
+    with own_filters():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the best fit so far is good enough to say so
         mixture = GaussianMixture(2, means_init=start, random_state=0).fit(values[:, None])
     fitted: Any = mixture

@@ -7,11 +7,12 @@ import numpy as np
 
 from labelspace.classify.anchors import LabelVectors, anchor_matrix, cosines
 from labelspace.labels import LabelSpace
+from labelspace.notebook import Shown
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class LabelChange:
+class LabelChange(Shown):
     """The result of a label change on a fitted model."""
 
     retrain: bool

@@ -15,6 +15,7 @@ from labelspace.classify.long_texts import Passage
 from labelspace.corpus.policy import DocumentPolicy
 from labelspace.errors import InputError
 from labelspace.labels import LabelSpace
+from labelspace.notebook import Shown
 
 
 @final
@@ -45,7 +46,7 @@ class LabelScore:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Explanation:
+class Explanation(Shown):
     """The explanation of a label; `print` shows it as text."""
 
     text: str

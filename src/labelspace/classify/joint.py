@@ -42,7 +42,7 @@ class JointClassifier(Classifier):
 
     Example:
         >>> from labelspace import ConsensusClassifier
-        >>> pool = ["the team won", "a match was lost", "the bank closed", "prices rise"] * 3
+        >>> pool = [f"{text} {day}" for day in range(13) for text in ("the team won", "a match", "the bank", "prices")]
         >>> views = ["zero-shot:tests/data/tiny-bert", "words"]
         >>> clf = ConsensusClassifier(["sports", "money"], views, config={"guards": False})
         >>> type(clf.fit(pool).model_).__name__

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from labelspace.classify.standard import Standard
 from labelspace.errors import InputError
 from labelspace.labels import LabelSpace
+from labelspace.notebook import Shown
 from labelspace.training.abstention import coverage_limit, least_answers
 
 HARDLY = 0.005
@@ -43,7 +44,7 @@ Refused = NDArray[np.bool_]
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class NoneLimit:
+class NoneLimit(Shown):
     """Lowest closeness at which a document gets a label, and how it was chosen."""
 
     value: float

@@ -1,6 +1,5 @@
 """`labelspace fit`: train a classifier from a label file and save it."""
 
-import warnings
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -49,7 +48,7 @@ from labelspace.cli.settings import Set, SettingsCommand, ShowSettings, is_given
 from labelspace.config import ConsensusConfig, EncodingConfig, SearchConfig
 from labelspace.config.fields import Setting
 from labelspace.encoders import DEFAULT_ENCODER
-from labelspace.errors import ConfigError, InputError, LabelFileError, LabelSpaceWarning, OutputError, warn
+from labelspace.errors import ConfigError, InputError, LabelFileError, OutputError, unsaid, warn
 from labelspace.folders import check_writable
 from labelspace.header import CLASSIFIER, UNFINISHED, check_place, kind_of
 from labelspace.labels import LabelSpace, lint
@@ -300,14 +299,13 @@ def _rate(word: str | None) -> float | str | None:
 def _train(model: Any, rows: tuple[Any, ...], checkpoint: Path | None, tensorboard: Path | None) -> None:
     """Fit; Ctrl-C before the first usable state ends the command."""
     from labelspace.training import TensorBoardLogger
+    from labelspace.training.engine import INTERRUPTED
 
     with TensorBoardLogger(tensorboard) if tensorboard else nullcontext() as log:
         if log:
             model.set_params(callbacks=[log])
         try:
-            with warnings.catch_warnings():
-                # `_save` reports an interrupt in the words of the command line.
-                warnings.filterwarnings("ignore", "training was interrupted", LabelSpaceWarning)
+            with unsaid(INTERRUPTED):  # `_save` says it in the words of the command line
                 model.fit(*rows)
         except KeyboardInterrupt:
             tell(NOTHING_KEPT)
@@ -326,10 +324,6 @@ def _save(
     if curve is None:  # of descriptions alone, where labelled rows told no two labels apart
         curve = getattr(getattr(result, "descriptions", None), "curve", None)
     interrupted = curve is not None and curve.stop_reason == "interrupted"
-    if curve is not None and interrupted and method == "description" and not curve.best_step:
-        tell(NOTHING_KEPT)
-        _tell_of(checkpoint)
-        return 130
     saved, none = model.save(out), None if model.none_ is None else model.none_.to_dict()
     if as_json:
         cuts = getattr(model, "cuts_", None)

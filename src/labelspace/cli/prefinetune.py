@@ -1,7 +1,6 @@
 """`labelspace prefinetune`: adapt an encoder to a domain with pairs of texts."""
 
 import shutil
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,7 +28,7 @@ from labelspace.cli.settings import Set, ShowSettings, from_field, print_setting
 from labelspace.config import EncodingConfig, PrefinetuneConfig
 from labelspace.config.fields import settings_of
 from labelspace.encoders import DEFAULT_ENCODER
-from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, OutputError
+from labelspace.errors import ConfigError, InputError, OutputError, unsaid
 from labelspace.folders import check_writable
 from labelspace.header import ENCODER, check_place, peek
 from labelspace.shell import command_line
@@ -229,9 +228,7 @@ def _train(
     from labelspace.training.prefinetune import prefinetune
 
     try:
-        with warnings.catch_warnings():
-            # Already reported before the encoder was opened.
-            warnings.filterwarnings("ignore", "REZE needs three sources", LabelSpaceWarning)
+        with unsaid("REZE needs three sources"):  # it was said before the encoder was opened
             return prefinetune(pairs, encoder, config, seed=seed, folder=work, resume=resume, verbose=not quiet)
     except KeyboardInterrupt:
         work.mkdir(parents=True, exist_ok=True)  # what --resume looks for

@@ -107,7 +107,7 @@ def only_our_words() -> Iterator[None]:
     _logger.setLevel(logging.INFO)
     _logger.addHandler(handler)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings():  # noqa: TID251  # as long as the command, so threads must not wait for it
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", LabelSpaceWarning)
             warnings.showwarning = _shown_once()

@@ -30,7 +30,7 @@ from labelspace.consensus.teach import Taught, teach
 from labelspace.consensus.views import WORDS, check_student, check_views, name_of
 from labelspace.corpus import Pool, sample_pool
 from labelspace.encoders import DEFAULT_ENCODER, Encoder
-from labelspace.errors import ConfigError, InputError
+from labelspace.errors import ConfigError, InputError, warn
 from labelspace.geometry.neighbours import Graph, check_size
 from labelspace.labels import LabelSpace
 from labelspace.progress import stage
@@ -114,7 +114,7 @@ class ConsensusClassifier(Answering):
 
     Example:
         >>> from labelspace import ConsensusClassifier
-        >>> pool = ["the team won", "a match was lost", "the bank closed", "prices rise"] * 3
+        >>> pool = [f"{text} {day}" for day in range(13) for text in ("the team won", "a match", "the bank", "prices")]
         >>> clf = ConsensusClassifier(["sports", "money"], views=["zero-shot:tests/data/tiny-bert", "words"])
         >>> clf.fit(pool).predict(["the team lost"]).shape
         (1,)
@@ -213,6 +213,12 @@ class ConsensusClassifier(Answering):
         if words:
             stage("the views together, and words that learn from them", verbose=self.verbose)
         found = agree(seen, names, texts, space, config, prior=prior, seed=seed)
+        least = config.documents_per_label * len(space)
+        if len(texts) < least and not any(step.kept for step in found.steps):
+            warn(
+                f"{len(texts):,} documents are too few to correct the views' answers for {len(space):,} labels, which "
+                f"stay as they are; give {least:,} or more."
+            )
         sure = _sureness(found, seen, texts, space, seed)
         if self.student is None:
             scales = tuple(scale_of(one, view.given, config) for one, view in zip(members, views, strict=False))

@@ -22,11 +22,12 @@ from labelspace.consensus.views import ZERO_SHOT, fit_view, is_saved
 from labelspace.encoders import Encoder
 from labelspace.encoders.identity import encoder_hash
 from labelspace.encoders.resolve import check_remote_code, resolve
-from labelspace.errors import ConfigError, ModelFolderError, RemoteCodeError
+from labelspace.errors import ConfigError, ModelFolderError, RemoteCodeError, unsaid
 from labelspace.header import HEADER, refuse_no_encoder
 from labelspace.labels import LabelSpace
 from labelspace.training import Callback
 from labelspace.training.checkpoint import clear, digest_of
+from labelspace.training.engine import INTERRUPTED
 from labelspace.version import __version__
 
 OPTIONS = ("device", "dtype", "max_tokens", "token_budget", "offline")
@@ -143,17 +144,18 @@ class Members:
             ) from error
 
     def _trained(self, view: Any, place: Path | None) -> DescriptionClassifier:
-        model: Any = fit_view(
-            view,
-            self.space,
-            self.options,
-            steps=self.config.view_steps,
-            long_texts=self.config.long_texts,
-            checkpoint=place,
-            callbacks=self.callbacks,
-            seed=self.seed,
-            verbose=self.verbose,
-        )
+        with unsaid(INTERRUPTED):
+            model: Any = fit_view(
+                view,
+                self.space,
+                self.options,
+                steps=self.config.view_steps,
+                long_texts=self.config.long_texts,
+                checkpoint=place,
+                callbacks=self.callbacks,
+                seed=self.seed,
+                verbose=self.verbose,
+            )
         if model.fit_result_.curve.stop_reason == "interrupted":
             raise KeyboardInterrupt
         return model

@@ -31,6 +31,7 @@ from labelspace.consensus.agreement import Columns, Values, kappa, near_agreemen
 from labelspace.consensus.steps import words_across
 from labelspace.geometry.neighbours import Graph
 from labelspace.labels import LabelSpace
+from labelspace.notebook import Shown
 
 NEIGHBOURS = 15
 MANY = 3000
@@ -51,7 +52,7 @@ ANY = np.linspace(0.005, 0.995, 100)
 
 @final
 @dataclass(frozen=True)
-class Range:
+class Range(Shown):
     """A quantity that is between `low` and `high` with a probability of 0.8."""
 
     low: float

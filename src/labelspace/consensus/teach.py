@@ -185,8 +185,6 @@ def _teach_encoder(
     result = train_student(
         encoder, space, texts, found.probabilities, weights, anchors, teaching, seed=seed, **training
     )
-    if result.curve.stop_reason == "interrupted":
-        raise KeyboardInterrupt
     vectors = encode_labels(encoder, space)  # the encoder has moved, and the labels with it
     model = DescriptionClassifier.from_state(replace(student.state(), encoder=encoder, label_vectors=vectors))
     model.encoder = student.encoder

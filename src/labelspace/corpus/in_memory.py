@@ -35,6 +35,8 @@ def document_values(X: object, *, text_column: str | None, what: str) -> Iterabl
     if kind in _NOT_YET_TABLES:
         raise InputError(f"{what} is a {kind}; {_NOT_YET_TABLES[kind]}.")
     if isinstance(X, (str, bytes, bytearray)):
+        if what == "y":
+            raise InputError("y is a single str, not the label of each document; pass the column: X['label'].")
         raise InputError(
             f"{what} is a single {type(X).__name__}, not a collection of documents; "
             f"pass [{what}] for one document, or pathlib.Path({what}) to read a file."

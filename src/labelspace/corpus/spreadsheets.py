@@ -31,7 +31,7 @@ from labelspace.checks import import_optional
 from labelspace.corpus.files_to_rows import Piece
 from labelspace.corpus.stores import Place
 from labelspace.corpus.wording import one_line, shown
-from labelspace.errors import InputError, LabelSpaceError, warn
+from labelspace.errors import InputError, LabelSpaceError, own_filters, warn
 
 MOST_ROWS = 2**20 - 1  # below the header
 MOST_COLUMNS = 2**14
@@ -106,7 +106,7 @@ def _rows(path: Place) -> Generator[tuple[int, Row]]:
             sheet.reset_dimensions()  # some programs write wrong dimensions, which would hide cells
         pairs = zip(*(sheet.iter_rows() for sheet in sheets), strict=True)
         for number in itertools.count(1):
-            with warnings.catch_warnings():
+            with own_filters():
                 warnings.simplefilter("ignore")  # about styles and validation, which do not affect text
                 cells = next(pairs, None)
             if cells is None:
@@ -195,7 +195,7 @@ def _workbook(path: Place, *, formulas: bool = False) -> Iterator[Any]:
     openpyxl = import_optional("openpyxl", package="openpyxl", extra="excel", purpose="reading .xlsx files")
     try:
         with path.open("rb") as file:  # openpyxl itself leaves a damaged file open
-            with warnings.catch_warnings():
+            with own_filters():
                 warnings.simplefilter("ignore")
                 book = openpyxl.load_workbook(file, read_only=True, data_only=not formulas)
             with closing(book):

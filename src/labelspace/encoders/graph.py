@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from labelspace.checks import import_optional
 from labelspace.encoders.batching import TokenBatch, pad
-from labelspace.errors import EncoderError
+from labelspace.errors import EncoderError, own_filters
 
 VECTORS = "vectors"
 """Name of the output, [text dim]."""
@@ -88,7 +88,7 @@ def exporting() -> Iterator[None]:
     level = logger.level
     logger.setLevel(logging.ERROR)
     try:
-        with warnings.catch_warnings():
+        with own_filters():
             warnings.simplefilter("ignore")
             yield
     except _FAILS as error:

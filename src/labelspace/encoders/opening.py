@@ -10,7 +10,7 @@ from typing import Any
 
 from safetensors import SafetensorError
 
-from labelspace.errors import EncoderError
+from labelspace.errors import EncoderError, own_filters
 
 # Tokenizers without a limit report a number above this.
 NO_LIMIT = 1_000_000
@@ -27,17 +27,17 @@ def quiet_loading() -> Iterator[None]:
     from transformers.utils import logging as transformers_logging
 
     logger = logging.getLogger("transformers")
-    level, bars = logger.level, transformers_logging.is_progress_bar_enabled()
-    transformers_logging.disable_progress_bar()
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+    with own_filters():  # also for the level and the bars: one thread at a time
+        level, bars = logger.level, transformers_logging.is_progress_bar_enabled()
+        transformers_logging.disable_progress_bar()
+        logger.setLevel(logging.ERROR)
+        warnings.simplefilter("ignore")
+        try:
             yield
-    finally:
-        logger.setLevel(level)
-        if bars:
-            transformers_logging.enable_progress_bar()
+        finally:
+            logger.setLevel(level)
+            if bars:
+                transformers_logging.enable_progress_bar()
 
 
 @contextmanager

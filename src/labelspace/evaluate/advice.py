@@ -20,6 +20,7 @@ from labelspace.evaluate.drawing import short
 from labelspace.evaluate.quality import DOCUMENTS, FEWEST
 from labelspace.geometry.neighbours import Graph
 from labelspace.labels.lint_words import words
+from labelspace.notebook import Shown
 from labelspace.seeds import child_seed
 
 JUDGED = 10
@@ -118,7 +119,7 @@ class PairAdvice:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Advice:
+class Advice(Shown):
     """What a pool says about descriptions. `print` it, or read its fields."""
 
     documents: int

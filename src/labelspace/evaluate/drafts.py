@@ -25,6 +25,7 @@ from labelspace.evaluate.quality import FEWEST
 from labelspace.evaluate.text_table import text_table
 from labelspace.labels import LabelSpace
 from labelspace.labels.drafts import KEEPS, Confused, Draft, with_drafts
+from labelspace.notebook import Shown
 from labelspace.progress import progress_bar
 from labelspace.seeds import child_seed
 
@@ -74,7 +75,7 @@ class Figure:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class DraftChoice:
+class DraftChoice(Shown):
     """Which drafts stay, and what the estimate says about them. `print` it, or read its fields."""
 
     kept: tuple[Draft, ...]

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelspace.checks import import_optional
-from labelspace.errors import OutputError, warn
+from labelspace.errors import OutputError, own_filters, warn
 from labelspace.folders import write_atomically
+from labelspace.notebook import FigureFiles
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,7 +76,7 @@ def drawing(what: str) -> Iterator[Any]:
         return Figure(figsize=(round(width, 2), round(height, 2)), dpi=DOTS_PER_INCH, layout="constrained")
 
     lacking: dict[str, None] = {}
-    with matplotlib.rc_context({**STYLE, "font.family": _fonts()}), warnings.catch_warnings():
+    with matplotlib.rc_context({**STYLE, "font.family": _fonts()}), own_filters():
         # matplotlib warns of every character each time that it is measured or drawn.
         warnings.filterwarnings("always", message=_LACKING.pattern, category=UserWarning)
         warnings.showwarning = _collecting(lacking)
@@ -116,11 +117,11 @@ def _collecting(lacking: dict[str, None]) -> Callable[..., None]:
     return show
 
 
-def write_figure(figure: "Figure", files: Sequence[Path]) -> tuple[Path, ...]:
-    """Write a figure in each format asked for, and return the files."""
+def write_figure(figure: "Figure", files: Sequence[Path]) -> FigureFiles:
+    """Write a figure in each format asked for, and return the files, which a notebook shows."""
     for file in files:
         kind = file.suffix.lower()
         drawn = io.BytesIO()
         figure.savefig(drawn, format=kind[1:], dpi=DOTS_PER_INCH, metadata=FORMATS[kind])
         write_atomically(file, drawn.getvalue())
-    return tuple(files)
+    return FigureFiles(files)

@@ -23,6 +23,7 @@ from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate.text_table import text_table
 from labelspace.evaluate.trust import TRUSTED, LabelTrust, label_trust
 from labelspace.labels import LabelSpace
+from labelspace.notebook import Shown
 from labelspace.seeds import child_seed
 from labelspace.training.calibration import temperature_for_accuracy
 
@@ -50,7 +51,7 @@ RESAMPLED = 200
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Estimate:
+class Estimate(Shown):
     """How good a classifier is likely to be on these documents. `print` it, or read its fields."""
 
     documents: int

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from labelspace.evaluate.metrics import NONE_OF_THESE, LabelMetrics, Metrics
 from labelspace.evaluate.text_table import text_table
+from labelspace.notebook import Shown
 
 MATRIX_LABELS = 12
 """Maximum number of labels for which the whole confusion matrix is shown; a larger one would not fit a screen."""
@@ -35,7 +36,7 @@ class Baseline(NamedTuple):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Evaluation:
+class Evaluation(Shown):
     """Metrics of a classifier on labelled documents. `print` it, or read its fields."""
 
     model: str

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from labelspace.evaluate.metrics import LabelMetrics
 from labelspace.evaluate.report import labels_text, origin_text
 from labelspace.evaluate.text_table import text_table
+from labelspace.notebook import Shown
 
 
 @final
@@ -112,7 +113,7 @@ class SetTally:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class SeveralEvaluation:
+class SeveralEvaluation(Shown):
     """Metrics of a classifier of several labels on labelled documents. `print` it, or read its fields."""
 
     model: str

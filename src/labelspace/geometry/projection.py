@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from labelspace.checks import check_choice, check_number, import_optional
-from labelspace.errors import ConfigError, InputError, ShapeError
+from labelspace.errors import ConfigError, InputError, ShapeError, own_filters
 from labelspace.seeds import child_seed
 
 PROJECTIONS = ("pca", "pca-sphere", "umap", "tsne")
@@ -117,7 +117,7 @@ def turned_like(moved: np.ndarray, fixed: np.ndarray) -> np.ndarray:
 
 def import_umap() -> ModuleType:
     """Import umap, or raise MissingDependencyError; good for asking before long work."""
-    with warnings.catch_warnings():
+    with own_filters():
         # Said at import by whoever has no tensorflow, which is not needed here.
         warnings.filterwarnings("ignore", message=".*ParametricUMAP", category=ImportWarning)
         return import_optional("umap", package="umap-learn", extra="plot", purpose="projection='umap'")

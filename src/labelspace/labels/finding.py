@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, final
 
+from labelspace.notebook import Shown
+
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 
 @final
 @dataclass(frozen=True)
-class Finding:
+class Finding(Shown):
     """A problem that lint found in a label space, with its cure.
 
     Example:

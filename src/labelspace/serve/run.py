@@ -80,6 +80,8 @@ def running(
         ...     response.read()
         b'{"status":"ready","models":["news"]}'
     """
+    if not isinstance(models, Mapping):
+        raise ConfigError(f"give models by their names: {{'news': clf}}. Got {type(models).__name__} instead.")
     if not models:
         raise ConfigError("there is no model to serve; give one or more by their names.")
     if config is not None and not isinstance(config, ServingConfig):

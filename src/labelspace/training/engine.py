@@ -141,12 +141,21 @@ def clear_finished(folder: str | Path | None, training: Training | None) -> None
         clear(folder)
 
 
-def warn_of_interrupt(curve: Training) -> None:
-    """Warn which weights an interrupted run keeps; to be called by what a classifier's `fit` calls."""
-    warn(
-        f"training was interrupted at step {curve.steps}; the weights of step {curve.best_step} are kept and can be "
-        "saved."
-    )
+INTERRUPTED = "training was interrupted"
+"""How the warning of an interrupted fit begins, for who throws its result away."""
+
+
+def warn_of_interrupt(curve: Training, *, checkpoint: object, otherwise: str = "") -> None:
+    """Warn which weights an interrupted run keeps; to be called by what a classifier's `fit` calls.
+
+    Args:
+        curve: the run.
+        checkpoint: its folder for unfinished training, or None.
+        otherwise: how to go on without that folder.
+    """
+    told = f"{INTERRUPTED} at step {curve.steps}; the weights of step {curve.best_step} are kept and can be saved."
+    on = f"The same fit again goes on from {checkpoint}." if checkpoint is not None else otherwise
+    warn(f"{told} {on}".rstrip())
 
 
 def make_optimizer(groups: Sequence[Group], weight_decay: float) -> torch.optim.Optimizer:

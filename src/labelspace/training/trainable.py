@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor, nn
 
 from labelspace.checks import import_optional
-from labelspace.errors import ConfigError
+from labelspace.errors import ConfigError, own_filters
 from labelspace.training.gradients import seeded
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _freeze(backbone: "Backbone", count: int) -> None:
 def _add_adapters(backbone: "Backbone", rank: int, seed: int) -> Any:
     peft = import_optional("peft", package="peft", extra="lora", purpose="Training with LoRA (lora_rank)")
     config = peft.LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear")
-    with seeded(backbone.device, seed, "lora"), warnings.catch_warnings():
+    with seeded(backbone.device, seed, "lora"), own_filters():
         warnings.simplefilter("ignore", FutureWarning)  # peft's use of transformers is for peft to fix
         adapted = peft.get_peft_model(backbone.transformer.model, config)
     backbone.transformer.model = adapted

@@ -47,7 +47,7 @@ def consensus_figure(fit: "ConsensusFit | SavedFit | Mapping[str, Any]", path: s
     Example:
         >>> import tempfile
         >>> from labelspace import ConsensusClassifier
-        >>> pool = ["the team won", "a match was lost", "the bank closed", "prices rise"] * 3
+        >>> pool = [f"{text} {day}" for day in range(13) for text in ("the team won", "a match", "the bank", "prices")]
         >>> clf = ConsensusClassifier(["sports", "money"], views=["zero-shot:tests/data/tiny-bert", "words"]).fit(pool)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     [file.name for file in consensus_figure(clf.fit_result_, f"{folder}/consensus")]

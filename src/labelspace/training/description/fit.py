@@ -19,7 +19,7 @@ from labelspace.training.checkpoint import RATE, Place, digest_of
 from labelspace.training.description.learning_rate import PoolUniformity, RateChoice, choose_learning_rate
 from labelspace.training.description.objective import run
 from labelspace.training.description.sweep import Sweep, build_sweep
-from labelspace.training.engine import Training
+from labelspace.training.engine import Training, warn_of_interrupt
 from labelspace.training.trainable import trainable_weights
 
 MANY_TEXTS = 10_000
@@ -95,6 +95,7 @@ def train_on_descriptions(
         TrainingError: the loss is not finite.
         ConfigError: the checkpoint belongs to another run.
         OutputError: a checkpoint cannot be written.
+        KeyboardInterrupt: training was interrupted before anything was learnt.
     """
     place = Place.of_fit(
         checkpoint,
@@ -139,6 +140,8 @@ def train_on_descriptions(
                 callbacks=callbacks,
                 report=report,
             )
+    if curve.stop_reason == "interrupted" and not curve.best_step:
+        raise KeyboardInterrupt  # nothing was learnt
     try:
         after = measure() if measure else None
     except KeyboardInterrupt:  # keep the trained weights; only this measurement is missing
@@ -155,7 +158,7 @@ def train_on_descriptions(
         pool_documents=min(len(pool.texts), search.documents) if pool else 0,
         seed=seed,
     )
-    _warn(result)
+    _warn(result, checkpoint)
     return result
 
 
@@ -188,14 +191,11 @@ def _choose_rate(
     return RateChoice(learning_rate=rate, reason="uniformity", trials=trials)
 
 
-def _warn(result: FitResult) -> None:
+def _warn(result: FitResult, checkpoint: str | Path | None) -> None:
     rate = result.rate.learning_rate
     if result.curve.stop_reason == "interrupted":
-        warn(
-            f"training was interrupted at step {result.curve.steps}; the best weights so far (step "
-            f"{result.curve.best_step}) are kept and can be saved. To continue from them, save the model and pass "
-            "its folder as the encoder."
-        )
+        on = "To go on from them, save the model and pass its folder as the encoder."
+        warn_of_interrupt(result.curve, checkpoint=checkpoint, otherwise=on)
     before, after = result.uniformity_before, result.uniformity_after
     if before is not None and after is not None and after > before + COLLAPSE:
         warn(

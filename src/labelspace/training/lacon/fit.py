@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from labelspace.config import LaConConfig, SearchConfig, TrainingConfig
 from labelspace.corpus import Pool
 from labelspace.encoders import Encoder
-from labelspace.errors import InputError
+from labelspace.errors import InputError, unsaid
 from labelspace.labels import LabelSpace
 from labelspace.progress import progress_bar
 from labelspace.seeds import child_seed
@@ -172,7 +172,8 @@ def train_on_labels(
     believed = _described(described or space, contradicted if prior.reason != "given" else set())
     if prior.weight and config.description_steps and believed is not None:
         shared = {"seed": seed, "pool": pool, "checkpoint": checkpoint, "callbacks": callbacks}
-        on_descriptions = train_before_labels(encoder, believed, config, **shared, verbose=verbose)
+        with unsaid(engine.INTERRUPTED):
+            on_descriptions = train_before_labels(encoder, believed, config, **shared, verbose=verbose)
         if on_descriptions.curve.stop_reason == "interrupted":
             raise KeyboardInterrupt  # no labelled row was used yet, so there is nothing to return
         anchors = label_vectors(encoder, space, words=words)
@@ -209,7 +210,7 @@ def train_on_labels(
         # The best weights may be the initial ones even after epochs, so count looks too; the first precedes training.
         if not curve.best_step and len(curve.looks) < 2:
             raise KeyboardInterrupt
-        engine.warn_of_interrupt(curve)
+        engine.warn_of_interrupt(curve, checkpoint=checkpoint)
     head.eval()
     short = short_of_rows(np.bincount(targets, minlength=len(space)))
     if places is not None and short.any() and head.places_labels:

@@ -1,7 +1,7 @@
 """REZE's phase 1 (Algorithm 1): the eigenspace of the reference relations, and the targets of any batch."""
 
-import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import final
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from labelspace.config import PrefinetuneConfig
 from labelspace.corpus import Pairs
-from labelspace.errors import LabelSpaceWarning
+from labelspace.errors import unsaid
 from labelspace.geometry import Eigenspace, RelationMoments, debias, fit_eigenspace
 from labelspace.progress import Progress, silent
 from labelspace.training.prefinetune.relations import ReferenceRelations
@@ -63,7 +63,5 @@ def find_eigenspace(
     sources = torch.tensor(pairs.source_ids)
     for rows, block in relations.blocks(report):
         moments.update(block, sources[rows])
-    with warnings.catch_warnings():
-        if hopeless:
-            warnings.filterwarnings("ignore", "REZE shrinks nothing", LabelSpaceWarning)
+    with unsaid("REZE shrinks nothing") if hopeless else nullcontext():
         return fit_eigenspace(moments, rho=config.rho, gamma=config.gamma, eta=config.eta, centre=config.centre)

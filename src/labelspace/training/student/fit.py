@@ -76,10 +76,8 @@ def train_student(
     Returns:
         The record of the fit.
 
-    Warns:
-        LabelSpaceWarning: training was interrupted.
-
     Raises:
+        KeyboardInterrupt: training was interrupted; half a student is no answer.
         ConfigError: the checkpoint belongs to another run.
         OutputError: a checkpoint cannot be written.
         TrainingError: the loss is not finite.
@@ -119,7 +117,7 @@ def train_student(
         )
         curve = engine.train(objective, checkpoint=place, callbacks=callbacks, report=report)
     if curve.stop_reason == "interrupted":
-        engine.warn_of_interrupt(curve)
+        raise KeyboardInterrupt
     return StudentFit(curve=curve, documents=len(drawn), seed=seed)
 
 

@@ -183,7 +183,7 @@ def train_gaussian_head(
     if curve.stop_reason == "interrupted":
         if not curve.best_step:
             raise KeyboardInterrupt
-        warn_of_interrupt(curve)
+        warn_of_interrupt(curve, checkpoint=checkpoint)
     head.eval().requires_grad_(False)
     own = targets[held_out]
     found = outputs_of_states(encoder, head, states, held_out)

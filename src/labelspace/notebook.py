@@ -1,0 +1,28 @@
+"""How results look as the last line of a notebook's cell."""
+
+from pathlib import Path
+from typing import Any
+
+
+class Shown:
+    """A result that a notebook shows as `print` does; `repr` stays that of a dataclass."""
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text("..." if cycle else str(self))
+
+
+class FigureFiles(tuple[Path, ...]):
+    """The files of a figure; a notebook shows the picture, if one of them is a .png or an .svg."""
+
+    __slots__ = ()
+
+    def _repr_png_(self) -> bytes | None:
+        return self._picture(".png")
+
+    def _repr_svg_(self) -> str | None:
+        # Either is enough, and the other may have megabytes.
+        found = None if self._picture(".png") else self._picture(".svg")
+        return None if found is None else found.decode()
+
+    def _picture(self, suffix: str) -> bytes | None:
+        return next((file.read_bytes() for file in self if file.suffix.lower() == suffix and file.is_file()), None)
