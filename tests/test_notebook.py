@@ -1,14 +1,13 @@
 """What a notebook shows of a result, and what threads of one kernel must not do to one another."""
 
-import io
 import logging
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
+from IPython.lib.pretty import pretty
 
 import labelspace
 from labelspace import DescriptionClassifier, ZeroShotClassifier
@@ -20,22 +19,6 @@ from labelspace.notebook import FigureFiles
 LABELS = {"labels": {"sports": ["Matches and games."], "money": ["Banks and prices."]}}
 TEXTS = [f"{what} {number}" for what in ("the team won", "the bank closed") for number in range(30)]
 Y = ["sports"] * 30 + ["money"] * 30
-
-
-class Printer:
-    """What IPython gives to `_repr_pretty_`."""
-
-    def __init__(self) -> None:
-        self.out = io.StringIO()
-
-    def text(self, text: str) -> None:
-        self.out.write(text)
-
-
-def shown(result: Any) -> str:
-    printer = Printer()
-    result._repr_pretty_(printer, cycle=False)
-    return printer.out.getvalue()
 
 
 @pytest.fixture
@@ -52,7 +35,8 @@ def test_a_result_is_shown_as_it_is_printed(clf: ZeroShotClassifier):
     ]
     assert len(results) == 4
     for result in results:
-        assert shown(result) == str(result)
+        assert pretty(result) == str(result)
+        assert pretty([result]) == f"[{result}]"
         assert repr(result).startswith(f"{type(result).__name__}(")
 
 

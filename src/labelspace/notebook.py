@@ -7,8 +7,13 @@ from typing import Any
 class Shown:
     """A result that a notebook shows as `print` does; `repr` stays that of a dataclass."""
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text("..." if cycle else str(self))
+    def __init_subclass__(cls) -> None:
+        # In the class itself: IPython would take the `__repr__` of a dataclass before what that inherits.
+        cls._repr_pretty_ = _show
+
+
+def _show(result: Any, printer: Any, cycle: bool) -> None:
+    printer.text("..." if cycle else str(result))
 
 
 class FigureFiles(tuple[Path, ...]):
