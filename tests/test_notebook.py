@@ -5,6 +5,7 @@ import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from IPython.lib.pretty import pretty
@@ -12,7 +13,7 @@ from IPython.lib.pretty import pretty
 import labelspace
 from labelspace import DescriptionClassifier, ZeroShotClassifier
 from labelspace.errors import LabelSpaceWarning, own_filters, unsaid, warn
-from labelspace.evaluate import confusion_figure, estimate, evaluate
+from labelspace.evaluate import confusion_figure, estimate, evaluate, label_similarity_figure
 from labelspace.labels import lint
 from labelspace.notebook import FigureFiles
 
@@ -51,6 +52,16 @@ def test_the_files_of_a_figure_are_shown_as_a_picture(clf: ZeroShotClassifier, t
     assert (alone._repr_png_(), alone._repr_svg_()) == (None, (tmp_path / "alone.svg").read_text(encoding="utf-8"))
     (tmp_path / "alone.svg").unlink()
     assert alone._repr_svg_() is None, "it is gone, and a cell that shows it must not fail"
+
+
+def test_names_of_labels_are_no_elements_of_a_picture_that_a_page_shows(tiny_encoder_folder: Path, tmp_path: Path):
+    names = ["--><script>alert(1)</script>", 'x"><img src=x onerror=alert(1)> & <b>']
+    clf = ZeroShotClassifier(names, tiny_encoder_folder).fit()
+    (file,) = label_similarity_figure(clf, tmp_path / "names.svg")
+    parts = {element.tag.rpartition("}")[2] for element in ElementTree.parse(file).iter()}
+    assert "path" in parts
+    assert not parts & {"script", "img", "b", "text"}
+    assert "<script" not in file.read_text(encoding="utf-8"), "nor in a comment that one could end"
 
 
 def test_modules_are_found_in_the_package_without_an_import_of_their_own():

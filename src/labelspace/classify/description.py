@@ -137,6 +137,7 @@ class DescriptionClassifier(AnchoredClassifier):
             InputError: an entry of X is not a document, or `y` does not fit; with several labels, there are no
                 documents, or too few.
             TrainingError: the loss is not finite.
+            KeyboardInterrupt: Ctrl-C before anything was learnt. Later it ends the fit, and a warning says what stays.
         """
         space = self._check_parameters()
         config, seed = self.training_config(), as_seed(self.seed)

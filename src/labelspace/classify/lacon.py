@@ -165,6 +165,7 @@ class LaConClassifier(BiEncoderClassifier):
             EncoderError: the encoder cannot be opened.
             InputError: documents and labels do not fit, or there is nothing to learn from.
             TrainingError: the loss is not finite.
+            KeyboardInterrupt: Ctrl-C before anything was learnt. Later it ends the fit, and a warning says what stays.
         """
         config, seed = self.training_config(), as_seed(self.seed)
         check_callbacks(self.callbacks)

@@ -152,6 +152,7 @@ class UncertaintyClassifier(AbstainingClassifier):
             InputError: documents and labels do not fit, fewer than two labels have rows, or `validation` cannot be held
                 out.
             TrainingError: the loss is not finite.
+            KeyboardInterrupt: Ctrl-C before anything was learnt. Later it ends the fit, and a warning says what stays.
         """
         config, seed = self.training_config(), as_seed(self.seed)
         check_callbacks(self.callbacks)
