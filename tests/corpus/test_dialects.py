@@ -158,7 +158,7 @@ def test_an_ambiguous_dialect_is_refused_and_the_option_named(write, content, sa
 
 
 def test_an_odd_letter_far_behind_the_sample_is_an_error(write):
-    path = write(b"id,text\n" + b"1,a plain row\n" * 100_000 + "2,für\n".encode("cp1252"))
+    path = write(b"id,text\n" + (b"1,a plain row" + b" and more" * 20 + b"\n") * 6000 + "2,für\n".encode("cp1252"))
     with pytest.raises(InputError, match=r"not UTF-8 .*name its encoding \(--encoding\), for example cp1252"):
         read(path)
     assert read(path, encoding="cp1252")[-1]["text"] == "für"
