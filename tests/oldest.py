@@ -14,7 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 EXTRAS = ("plot", "lora", "excel", "geometry", "openai", "demo", "bench")
 # Imported by the tests. Checks of style, layers and packaging need current tools and are left out.
-RUNNERS = ("beartype", "hypothesis", "optuna", "pandas", "polars", "psutil", "pytest", "pytest-xdist", "tensorboard")
+RUNNERS = ("beartype", "hypothesis", "ipython", "optuna", "pandas", "polars", "psutil", "pytest", "pytest-xdist")
+RUNNERS += ("tensorboard",)
 TOOLS = ("test_layers.py", "test_guards.py")
 # These compare with files that current versions made: older transformers name weights of BERT otherwise when they save,
 # and older scipy differs in the last digit of a test statistic.
