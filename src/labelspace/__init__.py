@@ -23,7 +23,10 @@ __all__ = [
     "prefinetune",
 ]
 
-_MODULES = ("bench", "classify", "config", "corpus", "errors", "evaluate", "families", "labels", "serve")
+_MODULES = (
+    *("bench", "classify", "config", "consensus", "corpus", "encoders", "errors", "evaluate", "families", "geometry"),
+    *("heads", "labels", "losses", "serve", "training"),
+)
 
 if TYPE_CHECKING:
     from labelspace.classify import (
