@@ -1,6 +1,7 @@
 """An estimate without labels: what raises it, what lowers it, and what labels add."""
 
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from labelspace.classify import WordsClassifier
 from labelspace.consensus.signals import Signals, features, measured, ranges, signals, which
 from labelspace.errors import InputError
 from labelspace.evaluate import estimate, evaluate
-from labelspace.evaluate.quality import estimate_of
+from labelspace.evaluate.quality import SHOWN, estimate_of
 from labelspace.evaluate.trust import label_trust, trust_of
 
 NAMES = ("sports", "money", "food")
@@ -204,6 +205,22 @@ def test_the_report_is_plain_and_reads_alone(encoder):
     told = str(found)
     assert told.startswith("accuracy 0.")
     assert "60 documents are few for 3 labels" in told
+
+
+def test_a_report_of_a_thousand_labels_counts_those_of_which_nothing_can_be_said():
+    names = [f"code {number}" for number in range(1000)]
+    draw = np.random.default_rng(0)
+    answers = np.concatenate([np.full(300, 0), draw.integers(0, 500, 1000)])
+    texts = [f"{'wheat' if answer == 0 else draw.integers(10**6)} {row}" for row, answer in enumerate(answers)]
+    space = LabelSpace.from_names(names)
+    found = estimate_of(answers, signals(answers, texts, space, None, seed=0), space, np.full(len(texts), -1))
+    trust = Counter(one.trust for one in found.labels)
+    told = str(found)
+    assert f"{trust['none found']:,} more" in told
+    assert f"{trust['too few documents'] - SHOWN:,} more" in told
+    assert f"and {trust['none found'] - SHOWN:,} more: no document has it" in told
+    assert len(told.splitlines()) < 40
+    assert len(found.to_dict()["labels"]) == 1000
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@
 label by them. Here a model is asked, and the report is written.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, final
@@ -34,7 +35,10 @@ FEWEST = 50
 """Fewest documents of an estimate."""
 
 SHOWN = 10
-"""Number of labels that a report lists at least, those that agree least; trusted ones beyond are counted."""
+"""Number of labels that a report lists at least, those that agree least, and of names in one of its lines."""
+
+LISTED = ("doubtful", "not to be trusted")
+"""Trust of the labels that a report lists all; others beyond the first are counted."""
 
 FEW = 100
 """Number of documents below which a range holds the truth less often than it states, see docs/estimate.md."""
@@ -86,13 +90,17 @@ class Estimate(Shown):
         """Return a report."""
         near = "" if self.neighbours is None else f", with near documents {self.neighbours:.2f}"
         known = f", {self.labelled} of them labelled" if self.labelled else ""
-        worst = sorted(self.labels, key=lambda one: one.agreement)
-        shown = [one for number, one in enumerate(worst) if number < SHOWN or one.trust != "trusted"]
+        worst = sorted(self.labels, key=lambda one: (one.documents == 0, one.agreement))
+        shown = [one for number, one in enumerate(worst) if number < SHOWN or one.trust in LISTED]
+        kinds = Counter(one.trust for one in worst) - Counter(one.trust for one in shown)
         rows = [["label", "documents", "agreement", "trust"]]
         rows += [[one.name, f"{one.documents:,}", f"{one.agreement:.2f}", one.trust] for one in shown]
-        if len(shown) < len(worst):
-            rows.append([f"{len(worst) - len(shown)} more", "", "", "trusted"])
-        notes = [f"{one.name}: {one.why}" for one in self.labels if one.why] + list(self.notes)
+        rows += [[f"{number:,} more", "", "", trust] for trust, number in kinds.items()]
+        reasons: dict[str, list[str]] = {}
+        for one in self.labels:
+            if one.why:
+                reasons.setdefault(one.why, []).append(one.name)
+        notes = [f"{_listed(names)}: {why}" for why, names in reasons.items()] + list(self.notes)
         lines = [
             f"accuracy {self.accuracy}, macro-F1 {self.macro_f1}; from {self.documents:,} documents{known}",
             f"each range holds the truth in about {8 if self.documents >= FEW else 7} of 10 cases",
@@ -296,6 +304,11 @@ def _notes(
     if labelled >= ENOUGH:
         notes.append(f"{labelled:,} labelled documents are enough to measure: use evaluate")
     return tuple(notes)
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
 
 
 def _logits(model: Classifier, texts: list[str]) -> tuple[Values, NDArray[np.float32] | None]:

@@ -12,7 +12,7 @@ TRUSTED, DOUBTFUL = 0.75, 0.5
 """Lowest agreement of a label that is trusted, and, with many documents, of one that is doubtful."""
 
 FEW_PER_LABEL = 5
-"""Documents per label below which a low agreement tells nothing."""
+"""Documents per label below which a low agreement tells nothing, nor one label's confusion with another."""
 
 
 @final
@@ -48,8 +48,8 @@ def label_trust(
         by_near = found.near is not None
         trust = trust_of(agreement, len(names), len(answers), neighbours=by_near, consensus=consensus)
         if counts[column] == 0:
-            trust, why = "none found", "no document has this label; it may not occur, or its descriptions miss it"
-        elif trust != "trusted":
+            trust, why = "none found", "no document has it; the label may not occur, or its descriptions miss it"
+        elif trust != "trusted" and counts[column] >= FEW_PER_LABEL:
             other = int(confused[column].argmax())
             if confused[column, other] >= 0.25 and len(names) > 2:
                 why = f"hard to tell from {names[other]}"
