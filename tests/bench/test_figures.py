@@ -85,7 +85,7 @@ def test_measured_models_are_named_and_differ_from_published_ones(records, tmp_p
     assert "mean over 22 of 22 data sets" in alone
 
 
-@pytest.mark.parametrize("models", [1, 2, 6])
+@pytest.mark.parametrize("models", [1, 6])
 def test_names_of_models_that_coincide_cover_neither_each_other_nor_the_edge(models):
     points = [scatter.Point(f"nli:the-same-place-{number}", "nli", 1e8, 0.5, True) for number in range(models)]
     points += [scatter.Point("embedding:in-a-corner", "embedding", 1e6, 0.0, True)]
@@ -148,15 +148,8 @@ def test_nli_means_are_over_the_sources_that_all_have(records, tmp_path):
     assert "one" not in words.split("\n"), "its AUROC was not measured"
     published = words_of(figures.nli_figure(tmp_path / "published.svg")[0])
     assert "mean over 8 of 8 sources" in published
-    assert published.count("τ") == len(MODEL_FAMILIES)
-
-
-def test_the_nli_figure_of_the_published_models_says_what_the_paper_says(tmp_path):
-    """Strong within cross-encoders and LLMs, weak within embedding models (section 5.1)."""
-    words = words_of(figures.nli_figure(tmp_path / "nli.svg")[0])
-    taus = dict(zip(MODEL_FAMILIES, map(float, re.findall(r"τ (-?[\d.]+)", words)), strict=True))
-    assert taus["nli"] > 0.5
-    assert taus["llm"] > 0.5
+    taus = dict(zip(MODEL_FAMILIES, map(float, re.findall(r"τ (-?[\d.]+)", published)), strict=True))
+    assert min(taus["nli"], taus["llm"]) > 0.5, "as section 5.1 says"
     assert taus["embedding"] < taus["nli"]
 
 

@@ -179,9 +179,10 @@ def test_a_saved_model_scores_as_itself_with_what_labels_are_not_and_long_texts_
 def test_a_saved_model_trained_on_labels_scores_with_what_it_learnt(tiny_encoder_folder, tmp_path):
     encoder = Encoder(tiny_encoder_folder, dtype="float32")
     texts, y = ["red one", "blue two"] * 12, [SPACE.names[0], SPACE.names[1]] * 12
+    few = {"epochs": 1, "description_steps": 0}
     for clf in (
-        labelspace.LaConClassifier(SPACE, encoder, epochs=1, description_steps=0),
-        labelspace.LaConClassifier(SPACE, encoder, epochs=1, config={"objective": "cross-entropy"}),
+        labelspace.LaConClassifier(SPACE, encoder, **few),
+        labelspace.LaConClassifier(SPACE, encoder, **few, config={"objective": "cross-entropy"}),
         labelspace.UncertaintyClassifier(SPACE, encoder, epochs=1, cache=None),
     ):
         with warnings.catch_warnings():

@@ -102,12 +102,11 @@ def head_piece(nli: Any, settings: Any, variant: str) -> Any:
     return next(piece for piece in nli.heads.head_pieces(settings) if piece.facts["variant"] == variant)
 
 
-@pytest.mark.parametrize("variant", ["binary", "triplet"])
-def test_a_training_that_goes_on_call_by_call_gives_the_result_of_one_call(nli, data, tmp_path, variant, capsys):
-    whole = head_piece(nli, made(nli, data, tmp_path / "whole"), variant).work()
+def test_a_training_that_goes_on_call_by_call_gives_the_result_of_one_call(nli, data, tmp_path, capsys):
+    whole = head_piece(nli, made(nli, data, tmp_path / "whole"), "triplet").work()
     capsys.readouterr()
     settings = made(nli, data, tmp_path / "parts", ends=time.monotonic())  # stops at the first look of every call
-    piece, calls = head_piece(nli, settings, variant), 1
+    piece, calls = head_piece(nli, settings, "triplet"), 1
     while nli.pieces.run_pieces([piece], settings.out, minutes=1, command=[]):
         assert piece.result(settings.out) is None, "an unfinished training has no row"
         assert [path.suffix for path in settings.models.iterdir() if path.is_dir()] == [".unfinished"]

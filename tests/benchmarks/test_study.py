@@ -48,7 +48,7 @@ def test_a_sample_keeps_labels_verbalizers_and_order(spaces):
     assert found != spaces.drawn(SPACE, 5, seed=4)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_swapping_moves_one_description_in_five_and_loses_none(spaces, seed):
     found = spaces.swapped(SPACE, seed)
     for name, count in owners(found).items():
@@ -172,7 +172,7 @@ def test_a_table_marks_missing_runs_and_compares_equal_samples(spaces, plant):
     assert report.ranges() == "Emotion 0.500 to 0.900.", "of the default alone"
 
 
-@pytest.mark.parametrize(("drawn", "written"), [(5, 10), (4, 5), (1, 10)])
+@pytest.mark.parametrize(("drawn", "written"), [(4, 5), (1, 10)])
 def test_the_corrected_deviation_of_overlapping_samples_is_that_of_new_ones(spaces, drawn, written):
     """Simulation: a score is a mean over descriptions of four labels, whose values are drawn in each round."""
     from study import overlap

@@ -448,8 +448,7 @@ def test_ways_are_timed_in_turns_after_a_warm_up_turn(parts, monkeypatch):
     assert parts.cost._in_turns({"told": lambda: 0.125}, 1) == {"told": [0.125]}, "a way that timed itself"
 
 
-@pytest.mark.parametrize("extractor", ["textcnn", "attention"])
-@pytest.mark.parametrize("what", ["latency", "epoch"])
+@pytest.mark.parametrize(("what", "extractor"), [("latency", "textcnn"), ("epoch", "attention")])
 def test_costs_are_measured(parts, data, tmp_path, what, extractor):
     found = cost_of(parts, settings(parts, data, tmp_path), what, extractor)
     assert all(value > 0 for value in found["median_seconds"].values())

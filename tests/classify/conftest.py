@@ -53,6 +53,12 @@ def encoders(tiny_encoder_folder: Path) -> dict[str, Encoder]:
     return {dtype: Encoder(tiny_encoder_folder, dtype=dtype, device="cpu") for dtype in ("float32", "bfloat16")}
 
 
+@pytest.fixture(scope="session")
+def zero_shot_folder(encoders: dict[str, Encoder], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved zero-shot model; do not write into it."""
+    return ZeroShotClassifier(SPACE, encoders["float32"]).fit().save(tmp_path_factory.mktemp("saved") / "model")
+
+
 @pytest.fixture
 def make(encoders: dict[str, Encoder], space: LabelSpace) -> Callable[..., Any]:
     """Make an unfitted classifier by method and format."""

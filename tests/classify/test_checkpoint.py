@@ -58,7 +58,7 @@ def test_a_fit_in_a_folder_of_other_things_removes_none_of_them(kind: str, tmp_p
     for name in own:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("mine")
-    fit(kind, tmp_path)
+    fit(kind, tmp_path, **{"description": {"max_steps": 4}, "lacon": {"epochs": 1}}[kind])
     assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()) == sorted(
         own
     )
@@ -99,14 +99,13 @@ def test_after_a_real_kill_a_fit_resumes_to_the_same_bits(kind: str, number: int
     ("kind", "options", "said"),
     [
         ("description", {"max_steps": 25}, r"had max_steps 24\. Got 25 instead; resume with the same data and options"),
-        ("description", {"seed": 4}, r"had seed 3\. Got 4 instead"),
         ("lacon", {"batch_size": 4}, r"had batch_size 8\. Got 4 instead"),
         ("uncertainty", {"extractor": "mean"}, r"had extractor 'textcnn'\. Got 'mean' instead"),
     ],
 )
 def test_the_checkpoint_of_another_fit_is_refused(kind: str, options: dict[str, Any], said: str, tmp_path: Path):
     with pytest.raises(Stop):
-        fit(kind, tmp_path / "run", (stop_at(22 if kind == "description" else 20 if kind == "lacon" else 8),))
+        fit(kind, tmp_path / "run", (stop_at(20 if kind == "lacon" else 8),))
     held = sorted(path for path in tmp_path.rglob("*") if path.is_file())
     with pytest.raises(ConfigError, match=said) as error:
         fit(kind, tmp_path / "run", **options)

@@ -12,14 +12,12 @@ from labelspace.errors import ConfigError, LabelFileError
 Maker = Callable[..., Any]
 
 each_method = pytest.mark.parametrize("method", METHODS)
-each_dtype = pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 FILM = {"name": "film", "descriptions": ["A film, and how great it is."]}
 
 
 @each_method
-@each_dtype
-def test_adding_a_label_changes_no_other_score(method: str, dtype: str, fitted: Maker):
-    clf = fitted(method, dtype)
+def test_adding_a_label_changes_no_other_score(method: str, fitted: Maker):
+    clf = fitted(method)
     before = clf.decision_function(TEXTS)
     clf.add_label(FILM)
     after = clf.decision_function(TEXTS)
@@ -43,9 +41,8 @@ def test_an_added_label_scores_as_if_it_had_been_there_from_the_start(method: st
 
 
 @each_method
-@each_dtype
-def test_removing_a_label_changes_no_other_score(method: str, dtype: str, fitted: Maker):
-    clf = fitted(method, dtype)
+def test_removing_a_label_changes_no_other_score(method: str, fitted: Maker):
+    clf = fitted(method)
     before = columns_of(clf, clf.predict(TEXTS, return_scores=True)[1], ["sports", "world"])
     change = clf.remove_label("money")
     assert (columns_of(clf, clf.predict(TEXTS, return_scores=True)[1], ["sports", "world"]) == before).all()
@@ -54,7 +51,7 @@ def test_removing_a_label_changes_no_other_score(method: str, dtype: str, fitted
 
 
 @each_method
-@each_dtype
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_renaming_a_label_changes_no_score_at_all(method: str, dtype: str, fitted: Maker):
     clf = fitted(method, dtype, anchor="both")  # verbalizers and descriptions both count
     before = columns_of(clf, clf.decision_function(TEXTS), ["sports", "money", "world"])

@@ -32,10 +32,13 @@ LIMIT = 24
 MIXED = [TEXTS[0], LONG[0], TEXTS[1], LONG[1], LONG[0], TEXTS[2]]
 
 
-@pytest.fixture(params=["float32", "bfloat16"])
+@pytest.fixture
 def narrow(request: pytest.FixtureRequest, tiny_encoder_folder: Path) -> Encoder:
-    """An encoder of few tokens, in each format."""
-    return Encoder(tiny_encoder_folder, dtype=request.param, max_tokens=LIMIT)
+    """An encoder of few tokens."""
+    return Encoder(tiny_encoder_folder, dtype=getattr(request, "param", "float32"), max_tokens=LIMIT)
+
+
+both_formats = pytest.mark.parametrize("narrow", ["float32", "bfloat16"], indirect=True)
 
 
 @pytest.fixture
@@ -47,6 +50,7 @@ def cut(clf: Any, texts: list[str]) -> np.ndarray:
     return ZeroShotClassifier(clf.labels, clf.encoder_, long_texts="cut").fit().answers(texts).scores
 
 
+@both_formats
 def test_texts_that_fit_have_the_same_scores_to_the_last_bit(clf: Any, fitted: Maker):
     assert DecisionConfig().long_texts == "cut"
     short = [place for place, text in enumerate(MIXED) if text in TEXTS]
@@ -57,6 +61,7 @@ def test_texts_that_fit_have_the_same_scores_to_the_last_bit(clf: Any, fitted: M
     assert (wide.answers(TEXTS).scores == fitted("zero-shot").answers(TEXTS).scores).all()
 
 
+@both_formats
 def test_a_score_is_the_mean_of_the_best_windows_of_each_label(clf: Any):
     windows = passages(clf.encoder_, LONG[1], overlap=OVERLAP)
     assert len(windows) > BEST
@@ -71,6 +76,7 @@ def test_the_mean_of_few_windows_is_that_of_all():
     assert (joined(np.repeat(scores, 2, axis=0), None) == scores[0]).all()
 
 
+@both_formats
 def test_a_repeated_text_is_read_once_and_scores_alike(clf: Any, monkeypatch: pytest.MonkeyPatch):
     asked: list[list[str]] = []
     encode = Encoder.encode
@@ -82,6 +88,7 @@ def test_a_repeated_text_is_read_once_and_scores_alike(clf: Any, monkeypatch: py
     assert sum(map(len, asked)) == len(passages(clf.encoder_, LONG[0], overlap=OVERLAP))
 
 
+@both_formats
 def test_few_windows_are_in_memory_at_once(clf: Any, monkeypatch: pytest.MonkeyPatch):
     whole = clf.answers(MIXED).scores
     sizes: list[int] = []
@@ -94,6 +101,7 @@ def test_few_windows_are_in_memory_at_once(clf: Any, monkeypatch: pytest.MonkeyP
     assert max(sizes[1:]) == 2
 
 
+@both_formats
 def test_another_label_changes_no_score(clf: Any):
     before = clf.answers(MIXED).scores
     clf.add_label({"name": "weather", "descriptions": ["Rain and sun."]})

@@ -24,7 +24,6 @@ Maker = Callable[..., Any]
 
 each_method = pytest.mark.parametrize("method", METHODS)
 each_dtype = pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-each_anchor = pytest.mark.parametrize("anchor", ["verbalizer", "descriptions", "both"])
 
 
 # ---- agreement
@@ -97,11 +96,13 @@ TWINS = [
 ]
 
 
-@each_dtype
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+@pytest.mark.parametrize(
+    ("dtype", "order"),
+    [("float32", (0, 1, 2)), ("float32", (1, 2, 0)), ("float32", (2, 1, 0)), ("bfloat16", (2, 0, 1))],
+)
 @pytest.mark.filterwarnings("ignore:.*reads the verbalizers")
 def test_tied_labels_get_the_same_answer_in_every_method_and_order(
-    order: tuple[int, ...], dtype: str, fitted: Maker, tmp_path: Path
+    dtype: str, order: tuple[int, ...], fitted: Maker, tmp_path: Path
 ):
     clf = fitted("zero-shot", dtype, labels=LabelSpace.from_dict({"labels": [TWINS[place] for place in order]}))
     texts = [*TEXTS, "A game.", "☃ 北京 zyxw"]
@@ -195,18 +196,13 @@ def test_a_score_equal_to_the_threshold_is_enough(fitted: Maker):
     assert clf.predict(TEXTS[:1])[0] is not None
 
 
-def test_return_scores_gives_the_scores_of_decision_function(fitted: Maker):
-    clf = fitted()
-    names, scores = clf.predict(TEXTS, return_scores=True)
-    assert (names == clf.predict(TEXTS)).all()
-    assert (scores == clf.decision_function(TEXTS)).all()
-
-
 # ---- independence of labels
 
 
-@each_dtype
-@each_anchor
+@pytest.mark.parametrize(
+    ("dtype", "anchor"),
+    [("float32", "verbalizer"), ("float32", "descriptions"), ("float32", "both"), ("bfloat16", "both")],
+)
 def test_another_order_or_another_label_changes_no_bit_of_a_score(
     dtype: str, anchor: str, fitted: Maker, space: LabelSpace
 ):

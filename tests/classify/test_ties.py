@@ -53,8 +53,7 @@ def test_equal_texts_get_equal_vectors(encoders: dict[str, Encoder], dtype: str,
     assert len({vector.tobytes() for vector in np.delete(block, 1, axis=0)}) == 1
 
 
-@pytest.mark.parametrize("window", [4, 4096])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(("dtype", "window"), [("float32", 4096), ("bfloat16", 4)])
 @pytest.mark.parametrize("model", [zero_shot, lacon, gaussian])
 def test_equal_documents_get_equal_answers_at_any_position(
     encoders: dict[str, Encoder],

@@ -1,7 +1,6 @@
 """`UncertaintyClassifier` as a scikit-learn estimator: what it learns from, answers and refuses."""
 
 import copy
-import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -159,9 +158,9 @@ def test_labels_come_from_y_or_names_or_a_dictionary_space_or_file(make: Maker, 
 
 def test_the_order_of_the_labels_changes_no_score(make: Maker):
     """Holds to the bit although the head starts at random, because its columns are sorted by name."""
-    found = {order: make(labels=list(order), validation=0.2).fit(FEW, FEW_Y) for order in itertools.permutations(NAMES)}
-    expected = found[tuple(NAMES)]
-    for order, clf in found.items():
+    expected = make(labels=NAMES, validation=0.2).fit(FEW, FEW_Y)
+    for order in (("world", "sports", "money"), ("sports", "world", "money")):
+        clf = make(labels=list(order), validation=0.2).fit(FEW, FEW_Y)
         assert clf.label_space_.names == order
         assert (clf.decision_function(NEW) == expected.decision_function(NEW)).all()
         assert (clf.predict_proba(NEW) == expected.predict_proba(NEW)).all()

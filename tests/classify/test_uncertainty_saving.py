@@ -2,6 +2,7 @@
 
 import copy
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from safetensors.numpy import load_file, save_file
 from sentence_transformers import SentenceTransformer
 
 from classify.doubt import FEW, FEW_Y, NAMES, NEW, SEEN, SEEN_Y, uncertainty
+from classify.test_saving import header_of
 from labelspace import LabelSpace, UncertaintyClassifier, load
 from labelspace.classify.stream import model_fingerprint
 from labelspace.encoders import Encoder
@@ -37,8 +39,11 @@ def folder(clf: UncertaintyClassifier, tmp_path: Path) -> Path:
     return clf.set_coverage(0.75, NEW, by="uncertainty").save(tmp_path / "model")
 
 
-def header_of(folder: Path) -> dict[str, Any]:
-    return json.loads((folder / "labelspace.json").read_text(encoding="utf-8"))
+@pytest.fixture(scope="module")
+def whole(well_fitted: UncertaintyClassifier, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved model with a limit; do not write into it."""
+    limited = copy.copy(well_fitted).set_coverage(0.75, NEW, by="uncertainty")
+    return limited.save(tmp_path_factory.mktemp("whole") / "model")
 
 
 def edit(folder: Path, old: str, new: str) -> None:
@@ -52,9 +57,16 @@ def edit(folder: Path, old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"uncertain": False}, {"extractor": "attention"}, {"validation": 0.2}], ids=str
+    ("dtype", "options"),
+    [
+        ("float32", {}),
+        ("float32", {"uncertain": False}),
+        ("float32", {"extractor": "attention"}),
+        ("float32", {"validation": 0.2}),
+        ("bfloat16", {}),
+    ],
+    ids=str,
 )
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_loaded_model_gives_the_same_bits(dtype: str, options: dict[str, Any], fitted: Maker, tmp_path: Path):
     clf = fitted(dtype, min_probability=0.1, **options).set_coverage(0.75, FEW, by="entropy")
     again = load(clf.save(tmp_path / "model"))
@@ -361,7 +373,8 @@ BAD: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_a_damaged_folder_is_one_clear_error(what: str, folder: Path):
+def test_a_damaged_folder_is_one_clear_error(what: str, whole: Path, tmp_path: Path):
+    folder = Path(shutil.copytree(whole, tmp_path / "model"))
     header = header_of(folder)
     spoil, message = BAD[what]
     spoil(folder, header)

@@ -6,11 +6,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
 from labelspace.cli.app import app
@@ -48,6 +49,15 @@ DOCUMENTS = [
 def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "160")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+@pytest.fixture(scope="package", autouse=True)
+def commands() -> Iterator[Any]:
+    """All commands, built once: typer's runner builds them anew for each call, which took half of a short one."""
+    built = typer.main.get_command(app)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.testing._get_command", lambda _: built, raising=False)
+        yield built
 
 
 def call(*args: object, **more: Any) -> Result:

@@ -10,12 +10,11 @@ import warnings
 from pathlib import Path
 
 import pytest
-import typer
 
 from labelspace import __version__
 from labelspace.classify import opening
 from labelspace.cli import app as application
-from labelspace.cli.app import app, exit_code
+from labelspace.cli.app import exit_code
 from labelspace.cli.options import still_free
 from labelspace.cli.printing import note, one_line, print_json, tell
 from labelspace.errors import (
@@ -49,15 +48,14 @@ COMMANDS = [
 HEAVY = ("torch", "transformers", "sentence_transformers", "sklearn", "pyarrow", "numpy", "matplotlib")
 
 
-def test_the_commands_are_as_listed():
-    assert list(typer.main.get_command(app).commands) == COMMANDS  # pyright: ignore[reportAttributeAccessIssue]
+def test_the_commands_are_as_listed(commands):
+    assert list(commands.commands) == COMMANDS
 
 
-def test_every_option_has_help():
-    group = typer.main.get_command(app)
-    commands = list(group.commands.values())  # pyright: ignore[reportAttributeAccessIssue]
-    commands += [part for command in commands for part in getattr(command, "commands", {}).values()]
-    for command in commands:
+def test_every_option_has_help(commands):
+    every = list(commands.commands.values())
+    every += [part for command in every for part in getattr(command, "commands", {}).values()]
+    for command in every:
         assert command.help
         for parameter in command.params:
             assert getattr(parameter, "help", None), f"{command.name}: {parameter.name}"
@@ -141,13 +139,6 @@ main()
     assert done.stderr.splitlines()[-1] == "[]"
 
 
-def test_results_go_to_stdout_and_messages_to_stderr(own_process, label_file):
-    done = own_process("lint", label_file)
-    assert done.returncode == 0
-    assert done.stdout.splitlines()[-1].startswith(f"{label_file}: 2 labels")
-    assert done.stderr.startswith("note: ")
-
-
 def test_a_process_exits_with_the_code_of_the_error(own_process, tmp_path):
     done = own_process("lint", tmp_path / "nothing.yaml")
     assert (done.returncode, done.stdout) == (2, "")
@@ -166,13 +157,13 @@ def test_a_full_disk_behind_stdout_is_reported_in_one_line(command_line, one_thr
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a shell")
-@pytest.mark.parametrize("streams", ["2>&-", "2>/dev/full", "<&-", ">&-", ">&- 2>&- <&-"])
+@pytest.mark.parametrize("streams", ["2>/dev/full", ">&- 2>&- <&-"])
 def test_work_goes_on_where_nobody_reads_or_writes(streams, command_line, one_thread, label_file):
     told = f"{shlex.join(command_line('lint', str(label_file)))} {streams}"
     done = subprocess.run(["sh", "-c", told], capture_output=True, text=True, check=False, env=one_thread)
     assert done.returncode == 0
     assert "Traceback" not in done.stderr
-    assert ("2 labels" in done.stdout) == (">&-" not in streams.replace("2>&-", ""))
+    assert ("2 labels" in done.stdout) == (streams == "2>/dev/full")
 
 
 def test_an_encoding_without_a_letter_prints_its_number(command_line, one_thread, label_file):
@@ -262,14 +253,9 @@ def test_wrong_use_exits_with_2_and_other_failures_with_1(error, code):
 
 
 @pytest.fixture
-def trial(monkeypatch):
+def trial(monkeypatch, commands):
     """Return a function that replaces what the command `encoders` does."""
-
-    def put(function):
-        command = next(found for found in app.registered_commands if found.name == "encoders")
-        monkeypatch.setattr(command, "callback", function)
-
-    return put
+    return lambda function: monkeypatch.setattr(commands.commands["encoders"], "callback", lambda **_: function())
 
 
 def test_only_our_own_warnings_are_shown_each_in_one_line(run, trial):

@@ -1,7 +1,6 @@
 """bench: run, tasks, table, compare, export, figures."""
 
 import json
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -260,20 +259,10 @@ def test_a_custom_model_can_be_compared_but_not_exported(run, refused, here):
 @pytest.mark.parametrize(
     "args", [["table"], ["compare", "one"], ["export", "one", "--out", "x.json"], ["figures", "--out", "f"]], ids=str
 )
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"metrics": {"macro_f1_predicted": "0.5"}}, "metrics lacks accuracy"),
-        ({"seconds": None}, "seconds must be"),
-        ({"limit": [10]}, "limit must be"),
-        ({"provenance": {}}, "provenance lacks"),
-    ],
-    ids=["metrics", "seconds", "limit", "provenance"],
-)
-def test_every_command_refuses_an_invalid_value_in_the_store(run, refused, stored, args, wrong, said):
-    line = {"schema": 1, **record("embedding:one", "capsotu"), **wrong}
+def test_every_command_refuses_an_invalid_value_in_the_store(run, refused, stored, args):
+    line = {"schema": 1, **record("embedding:one", "capsotu"), "limit": [10]}
     stored.path.write_text(stored.path.read_text() + json.dumps(line) + "\n")
-    assert f"results.jsonl, line 7: {said}" in refused(run("bench", *args))
+    assert "results.jsonl, line 7: limit must be" in refused(run("bench", *args))
 
 
 def test_export_needs_complete_results_or_the_option_partial(run, refused, stored, here):
@@ -304,14 +293,3 @@ def test_figures_are_drawn_with_and_without_results(run, stored, here):
 def test_figures_refuses_a_missing_store(run, refused, here):
     assert "there is no file none.jsonl" in refused(run("bench", "figures", "--out", "f", "--store", "none.jsonl"))
     assert not (here / "f").exists()
-
-
-def test_the_help_of_every_bench_command_loads_no_torch():
-    code = (
-        "import sys\nfrom typer.testing import CliRunner\nfrom labelspace.cli.app import app\n"
-        "for command in ('run', 'tasks', 'table', 'compare', 'export', 'figures'):\n"
-        "    assert CliRunner().invoke(app, ['bench', command, '--help']).exit_code == 0, command\n"
-        "assert 'torch' not in sys.modules and 'pandas' not in sys.modules and 'matplotlib' not in sys.modules\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr

@@ -25,12 +25,6 @@ def test_evaluate_prints_json(run, saved, documents):
     assert not bare["baselines"]
 
 
-def test_evaluate_draws_the_confusion_matrix(run, saved, documents, tmp_path):
-    picture = tmp_path / "confusion.png"
-    assert run("evaluate", saved, documents, "--confusion", picture).exit_code == 0
-    assert picture.read_bytes().startswith(PNG)
-
-
 def test_evaluate_refuses_an_invalid_path_for_a_picture(run, refused, saved, documents, tmp_path):
     assert "nowhere" in refused(run("evaluate", saved, documents, "--confusion", tmp_path / "nowhere" / "x.png"))
     assert ".png, .svg, .pdf" in refused(run("evaluate", saved, documents, "--confusion", tmp_path / "x.gif"))

@@ -12,12 +12,10 @@ import time
 
 import numpy as np
 import pytest
-import typer
 
 import labelspace
 from labelspace import ZeroShotClassifier, load
 from labelspace.classify.settings import own_arguments
-from labelspace.cli.app import app
 from labelspace.cli.methods import METHODS, settings_of_method
 from labelspace.config import EncodingConfig, SearchConfig
 from tiny_rows import tiny_rows
@@ -64,8 +62,8 @@ def test_the_settings_are_listed_with_type_default_and_meaning(run):
     assert "--dtype" in every
 
 
-def test_the_help_shows_about_twenty_options():
-    command = typer.main.get_command(app).commands["fit"]  # pyright: ignore[reportAttributeAccessIssue]
+def test_the_help_shows_about_twenty_options(commands):
+    command = commands.commands["fit"]
     assert sum(not parameter.hidden for parameter in command.params if parameter.param_type_name == "option") <= 25
 
 

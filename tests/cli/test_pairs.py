@@ -16,20 +16,20 @@ PAIRS = [
 COLUMNS = ("--text-column", "premise", "--pair-column", "hypothesis")
 
 
-@pytest.fixture
-def rows(tmp_path):
-    file = tmp_path / "pairs.csv"
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    file = tmp_path_factory.mktemp("pairs") / "pairs.csv"
     with file.open("w", newline="", encoding="utf-8") as out:
         csv.writer(out).writerows([("premise", "hypothesis", "label"), *PAIRS])
     return file
 
 
-@pytest.fixture
-def judge(run, rows, tiny_encoder_folder, tmp_path):
-    """A model fitted on pairs by the command line."""
-    labels = tmp_path / "labels.yaml"
+@pytest.fixture(scope="module")
+def judge(run, rows, tiny_encoder_folder):
+    """A model fitted on pairs by the command line; do not write into it."""
+    labels = rows.with_name("labels.yaml")
     labels.write_text("labels: [follows, does not]\n", encoding="utf-8")
-    out = tmp_path / "judge"
+    out = rows.with_name("judge")
     given = ("--encoder", tiny_encoder_folder, "--dtype", "float32", "--epochs", 1)
     result = run("fit", labels, "--out", out, "--labelled", rows, *COLUMNS, *given)
     assert result.exit_code == 0, result.output
@@ -74,15 +74,10 @@ def test_a_model_of_pairs_is_evaluated_without_baselines(run, judge, rows):
     assert [baseline["metrics"] for baseline in told["baselines"]] == [None, None]
 
 
-def test_models_of_pairs_and_of_texts_refuse_each_others_files(
-    run, judge, rows, tmp_path, label_file, tiny_encoder_folder
-):
-    plain = tmp_path / "plain"
-    made = ("--method", "zero-shot", "--encoder", tiny_encoder_folder, "--out", plain)
-    assert run("fit", label_file, *made).exit_code == 0
+def test_models_of_pairs_and_of_texts_refuse_each_others_files(run, judge, saved, rows, tmp_path):
     for model, columns, said in (
         (judge, COLUMNS[:2], "the model was fitted on pairs of texts. Got texts instead"),
-        (plain, COLUMNS, "the model was fitted on texts. Got pairs of texts instead"),
+        (saved, COLUMNS, "the model was fitted on texts. Got pairs of texts instead"),
     ):
         for command in (
             ("predict", model, rows, tmp_path / "out.csv"),

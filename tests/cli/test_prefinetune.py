@@ -8,10 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
 
 from labelspace import Encoder
-from labelspace.cli.app import app
 from labelspace.config import PrefinetuneConfig
 from labelspace.errors import InputError
 from labelspace.training.prefinetune import read_eigenspace
@@ -44,8 +42,8 @@ def vectors(folder: Path) -> np.ndarray:
     return Encoder(folder, dtype="float32", device="cpu").encode(list(toy_pairs().anchors))
 
 
-def test_defaults_are_those_of_the_configuration():
-    command = typer.main.get_command(app).commands["prefinetune"]  # pyright: ignore[reportAttributeAccessIssue]
+def test_defaults_are_those_of_the_configuration(commands):
+    command = commands.commands["prefinetune"]
     given = {parameter.name: parameter.default for parameter in command.params}
     shared = {name: value for name, value in vars(PrefinetuneConfig()).items() if name in given}
     assert {name: given[name] for name in shared} == shared
@@ -152,6 +150,7 @@ def test_files_with_their_own_columns_labels_and_thresholds_can_be_mixed(run, co
         **{"news": 12, "questions": 12, "shouts": 12},
         **{"documents": 6, "moods": 8, "quora": 6, "sts": 6},
     }
+    assert "documents" in read_eigenspace(tmp_path / "model").sources
 
 
 @pytest.mark.parametrize("given", [("--min-score", 1), ("--scored", "x.tsv")])
@@ -174,18 +173,12 @@ def test_the_command_printed_after_an_early_ctrl_c_works(weight, run, command, t
     assert (tmp_path / "model" / "modules.json").is_file()
 
 
-def test_weight_0_is_plain_prefinetuning(run, command, tmp_path):
-    result = run(*command, "--set", "regularizer_weight=0")
+def test_weight_0_is_plain_prefinetuning_and_the_next_command_is_quoted_for_the_shell(run, command, tmp_path):
+    result = run(*command, "--set", "regularizer_weight=0", "--out", tmp_path / "of mine")
     assert result.exit_code == 0, result.output
     assert "regularizer" not in result.stdout
-    assert not (tmp_path / "model" / "eigenspace.safetensors").exists()
-
-
-def test_a_labelled_file_is_a_source(run, command, label_file, documents, tmp_path):
-    result = run(*command, "--labelled", documents, "--labels", label_file, "--json")
-    assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)["result"]["pairs"]["documents"] == 6
-    assert read_eigenspace(tmp_path / "model").sources[-1] == "documents"
+    assert not (tmp_path / "of mine" / "eigenspace.safetensors").exists()
+    assert f"--encoder '{tmp_path / 'of mine'}' --out model" in result.stderr
 
 
 def test_files_of_the_same_name_and_globs_are_separate_sources(run, tiny_encoder_folder, tmp_path):
@@ -209,20 +202,8 @@ def test_files_of_the_same_name_and_globs_are_separate_sources(run, tiny_encoder
     ]
 
 
-def test_one_file_under_two_names_is_refused(run, refused, command, sources, tmp_path):
-    again = tmp_path / "." / ".." / tmp_path.name / sources[0].name
-    said = refused(run(*command, "--pairs", again))
-    assert f"--pairs {sources[0]} and --pairs {again} are one file" in said
-    assert f"--pairs {sources[0]} is there 2 times" in refused(run(*command, "--pairs", sources[0]))
-
-
 def test_an_invalid_seed_is_refused_before_any_pair_is_read(run, refused, command):
     assert "seed" in refused(run(*command, "--seed", -1))
-
-
-def test_the_next_command_is_quoted_for_the_shell(run, command, tmp_path):
-    result = run(*command, "--out", tmp_path / "of mine")
-    assert f"--encoder '{tmp_path / 'of mine'}' --out model" in result.stderr
 
 
 def test_a_run_that_fails_can_be_repeated_at_once(run, refused, command, tmp_path, monkeypatch):

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-import typer
 
-from labelspace.cli.app import app
 from labelspace.config import NLIConfig
 from labelspace.training.nli import NLIModel
 from training.nli.toy import toy_pairs, write_pairs
@@ -41,8 +39,8 @@ def bits(folder: Path) -> dict[str, torch.Tensor]:
     return NLIModel.load(folder, dtype="float32", device="cpu").state_dict()
 
 
-def test_defaults_are_those_of_the_configuration():
-    command = typer.main.get_command(app).commands["train-nli"]  # pyright: ignore[reportAttributeAccessIssue]
+def test_defaults_are_those_of_the_configuration(commands):
+    command = commands.commands["train-nli"]
     given = {parameter.name: parameter.default for parameter in command.params}
     shared = {name: value for name, value in vars(NLIConfig()).items() if name in given}
     assert {name: given[name] for name in shared} == shared

@@ -207,8 +207,6 @@ class Scorer:
 
 
 def test_a_slow_view_that_is_stopped_is_never_asked_twice(tmp_path):
-    from labelspace import LabelSpace
-
     space = LabelSpace.from_names(["sports", "money"])
     first, second = Scorer(2), Scorer(99)
     with pytest.raises(KeyboardInterrupt):
@@ -221,8 +219,6 @@ def test_a_slow_view_that_is_stopped_is_never_asked_twice(tmp_path):
 
 
 def test_scores_of_another_view_or_a_damaged_file_are_not_used(tmp_path):
-    from labelspace import LabelSpace
-
     space = LabelSpace.from_names(["sports", "money"])
     ScoreStore(tmp_path, "llm:x", POOL[:32], space).ask(lambda: Scorer(9))
     other = Scorer(9)
@@ -247,11 +243,11 @@ def test_a_slow_view_is_asked_where_the_fast_ones_are_unsure(make):
     assert sure[asked].max() <= sure[~asked].min()
 
 
-def test_the_pool_can_be_a_file(make, tmp_path):
+def test_the_pool_can_be_a_file(make, fitted, tmp_path):
     (tmp_path / "pool.csv").write_text("text\n" + "\n".join(POOL) + "\n")
     clf = make().fit(str(tmp_path / "pool.csv"))
     assert clf.fit_result_.pool == f"pool.csv ({len(POOL)} rows)"
-    assert (clf.answers(POOL).scores == make().fit(POOL).answers(POOL).scores).all()
+    assert (clf.answers(POOL).scores == fitted[None].answers(POOL).scores).all()
     pool = sample_pool(str(tmp_path / "pool.csv"), size=len(POOL), seed=0)
     fewer = make(config={"documents": 10}).fit(pool).fit_result_
     assert (fewer.pool, fewer.pool_documents) == (pool.source, 10), "a smaller draw tells of the same source"
@@ -507,8 +503,6 @@ def test_a_label_file_that_names_an_unknown_label_is_refused_on_loading(fitted, 
 
 
 def test_a_model_put_in_place_of_a_slow_view_is_asked_again(tmp_path):
-    from labelspace import LabelSpace
-
     space, model = LabelSpace.from_names(["sports", "money"]), tmp_path / "model"
     model.mkdir()
     asked = []
@@ -559,17 +553,18 @@ NEW_TEXTS = {
 }
 
 
-@pytest.mark.parametrize("student", [None, "encoder"])
-def test_a_saved_view_of_the_same_names_answers_and_teaches_with_the_texts_of_today(
-    make, tiny_encoder_folder, tmp_path, student
-):
+def test_a_saved_view_of_the_same_names_answers_with_the_texts_of_today(make, tiny_encoder_folder, tmp_path):
     tiny = str(tiny_encoder_folder)
     ZeroShotClassifier(LABELS, encoder=tiny).fit().save(tmp_path / "untrained")
     views = [str(tmp_path / "untrained"), "words"]
     alone = make(labels=NEW_TEXTS, views=views, config={"documents_per_label": 1000}).fit(POOL)
     fresh = ZeroShotClassifier(NEW_TEXTS, encoder=tiny).fit()
     assert (alone.answers(POOL).scores == fresh.answers(POOL).scores).all()
-    made = DescriptionClassifier(LABELS, encoder=tiny, max_steps=2).fit()
+
+
+@pytest.mark.parametrize("student", [None, "encoder"])
+def test_a_saved_view_teaches_with_the_texts_of_today(make, tiny_encoder_folder, tmp_path, student):
+    made = DescriptionClassifier(LABELS, encoder=str(tiny_encoder_folder), max_steps=2).fit()
     made.save(tmp_path / "trained")
     clf = make(labels=NEW_TEXTS, views=[str(tmp_path / "trained"), "words"], student=student).fit(POOL)
     assert set(clf.predict(POOL)) <= {"sports", "money"}
@@ -651,8 +646,8 @@ def test_a_view_that_was_trained_on_descriptions_by_lacon_has_the_texts_of_today
 @pytest.mark.usefixtures("short_search")
 def test_a_view_whose_logits_have_no_temperature_keeps_its_sureness_and_none_is_told(make, tiny_encoder_folder):
     names = ["sports" if row % 3 else "money" for row in range(len(POOL))]
-    view = LaConClassifier(LABELS, encoder=str(tiny_encoder_folder), epochs=1, config={"objective": "cross-entropy"})
-    view.fit(POOL, names)
+    short = {"epochs": 1, "description_steps": 2, "config": {"objective": "cross-entropy"}}
+    view = LaConClassifier(LABELS, encoder=str(tiny_encoder_folder), **short).fit(POOL, names)
     clf = make(views=[view, "words"], config={"documents_per_label": 1000}).fit(POOL)
     assert clf.model_.temperature_ == view.temperature
     assert clf.fit_result_.probabilities is None

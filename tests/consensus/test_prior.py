@@ -54,11 +54,22 @@ def test_ties_do_not_make_the_other_rows_sure_beyond_measure():
     assert scaled[1, 0] - scaled[1, 1] < 20
 
 
-@pytest.mark.parametrize("prior", [[0.9, 0.1], [0.99, 0.01], [0.7, 0.295, 0.005]])
-@pytest.mark.parametrize(("sure", "bias"), [(0.01, 0), (0.1, 1), (0.1, 10), (5, 0)])
+@pytest.mark.parametrize(
+    ("prior", "sure", "bias"),
+    [([0.9, 0.1], 0.1, 1), ([0.99, 0.01], 0.01, 0), ([0.99, 0.01], 0.1, 10), ([0.7, 0.295, 0.005], 5, 0)],
+)
 def test_the_answers_have_the_shares_of_a_prior_rare_labels_too(prior, sure, bias):
     logits = np.random.default_rng(0).normal(size=(2000, len(prior))) * sure
     logits[:, -1] -= bias * sure
     answers = (logits + shift_answers_to(logits, np.array(prior))).argmax(axis=1)
     shares = np.bincount(answers, minlength=len(prior)) / len(answers)
     assert (np.abs(shares - prior) <= 2 * NEAR * np.array(prior) + 1 / len(answers)).all()
+
+
+def test_a_view_that_is_sure_of_some_documents_alone_meets_a_prior_too():
+    """One correction is not enough: what the sure documents leave to the others is known after it."""
+    draw = np.random.default_rng(0)
+    logits = draw.normal(size=(2000, 11)) * draw.choice([0.01, 3], size=(2000, 1))
+    prior = np.array([0.02] * 10 + [0.8])
+    answers = (logits + shift_answers_to(logits, prior)).argmax(axis=1)
+    assert np.bincount(answers, minlength=11) / 2000 == pytest.approx(prior, rel=NEAR)

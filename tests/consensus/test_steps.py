@@ -1,5 +1,7 @@
 """Steps of a consensus, and when they are left out."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -208,8 +210,6 @@ def test_a_view_that_saw_a_part_is_not_levelled():
 
 
 def test_the_report_is_plain_and_complete():
-    import json
-
     texts, truth = pool()
     report = found([view(truth, 0.8, 0), view(truth, 0.8, 1)], texts).to_dict()
     json.dumps(report)

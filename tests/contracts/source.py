@@ -44,6 +44,12 @@ def public_folders() -> list[Any]:
     return [labelspace, *(folder for folder in folders if hasattr(folder, "__all__"))]
 
 
+@functools.cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    """Return every node of a file's syntax tree; every rule reads the same files."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"), filename=str(path))))
+
+
 def violations(rule: Callable[[Path], list[str]], *folders: Path) -> list[str]:
     """Return every violation of a rule in these folders, by default in the package, as `file:line what`."""
     return [found for folder in folders or (SRC,) for path in python_files(folder) for found in rule(path)]
@@ -51,9 +57,8 @@ def violations(rule: Callable[[Path], list[str]], *folders: Path) -> list[str]:
 
 def private_of_others(path: Path) -> list[str]:
     """Where a file takes a private name of an object that it does not define."""
-    tree = _tree(path)
-    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    own = {node.name for node in nodes_of(path) if isinstance(node, ast.FunctionDef)}
+    attributes = [node for node in nodes_of(path) if isinstance(node, ast.Attribute)]
     own |= {node.attr for node in attributes if isinstance(node.ctx, ast.Store)}
     found = []
     for node in attributes:
@@ -67,7 +72,7 @@ def private_of_others(path: Path) -> list[str]:
 def trusts_remote_code(path: Path) -> list[str]:
     """Return where a file allows remote code by default; ruff handles pickles and `eval`, in pyproject.toml."""
     found = []
-    for node in ast.walk(_tree(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Call):
             for keyword in node.keywords:
                 if keyword.arg in ("trust_remote_code", "allow_pickle") and _is_true(keyword.value):
@@ -80,12 +85,11 @@ def trusts_remote_code(path: Path) -> list[str]:
 
 def foreign_raises(path: Path) -> list[str]:
     """Return where a file raises a built-in error instead of one of the tree; `__getattr__` may."""
-    tree = _tree(path)
-    lookups = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "__getattr__"]
+    lookups = [node for node in nodes_of(path) if isinstance(node, ast.FunctionDef) and node.name == "__getattr__"]
     allowed = {part for function in lookups for part in ast.walk(function)}
     return [
         _at(path, node, f"raises {name}")
-        for node in ast.walk(tree)
+        for node in nodes_of(path)
         if isinstance(node, ast.Raise) and (name := _raised(node)) in BUILTIN_ERRORS
         if not (name == "AttributeError" and node in allowed)
     ]
@@ -94,7 +98,7 @@ def foreign_raises(path: Path) -> list[str]:
 def asserts_on_arguments(path: Path) -> list[str]:
     """Return asserts on an argument of their function: they check input, and `python -O` drops them."""
     found = []
-    for function in ast.walk(_tree(path)):
+    for function in nodes_of(path):
         if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             continue
         every = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
@@ -110,7 +114,7 @@ def messages_of_several_lines(path: Path) -> list[str]:
     """Return where an error is raised with a line break in its message."""
     return [
         _at(path, node, "the message has a line break")
-        for node in ast.walk(_tree(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)
         for argument in node.exc.args
         for part in ast.walk(argument)
@@ -240,11 +244,6 @@ def _needs_example(thing: Any) -> bool:
 
 def _syntax(thing: Any) -> Any:
     return ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
-
-
-@functools.cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
 def _at(path: Path, node: ast.AST, what: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.source import SRC
+from contracts.source import SRC, nodes_of
 
 
 def modules_of(package: Path) -> dict[str, Path]:
@@ -23,7 +23,7 @@ def modules_of(package: Path) -> dict[str, Path]:
 def imports_of(module: str, path: Path, known: dict[str, Path]) -> Iterator[str]:
     """Modules that a file imports anywhere in it."""
     parent = module if path.stem == "__init__" else module.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -1,5 +1,6 @@
 """Tables as streams: every format, exact batches, no row lost, and one line per broken file."""
 
+import csv
 import gzip
 import json
 import os
@@ -16,7 +17,7 @@ from labelspace.corpus import DocumentTable, files_to_rows, open_table
 from labelspace.corpus.files_to_rows import SCHEMA_ROWS
 from labelspace.errors import ColumnError, ConfigError, InputError, LabelSpaceWarning
 
-FORMATS = ["csv", "tsv", "jsonl", "ndjson", "parquet", "csv.gz", "tsv.gz", "jsonl.gz"]
+FORMATS = ["csv", "jsonl", "parquet", "csv.gz", "jsonl.gz"]
 NASTY = [
     "plain",
     "with, comma",
@@ -56,7 +57,7 @@ def read_all(table, skip=0):
     return [row for batch in table.batches(skip) for row in batch.to_pylist()]
 
 
-@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize("suffix", [*FORMATS, "tsv", "ndjson", "tsv.gz"])
 def test_every_format_gives_every_row_once_and_in_order(tmp_path, suffix):
     rows = rows_of(50)
     table = open_table(write_file(tmp_path / f"in.{suffix}", rows), id_column="id", batch_rows=8)
@@ -427,11 +428,16 @@ def test_a_line_without_an_end_is_refused_before_it_fills_the_memory(tmp_path, m
         read_all(open_table(path))
 
 
-def test_the_error_for_an_endless_cell_suggests_an_open_quote(tmp_path):
+def test_the_error_for_an_endless_cell_suggests_an_open_quote(tmp_path, monkeypatch):
+    monkeypatch.setattr(files_to_rows, "_CSV_CELL_CHARACTERS", 2 * 1024**2)
     path = tmp_path / "in.csv"
-    path.write_bytes(b'text\na\n"open\n' + b"some words of a text\n" * 3_500_000)
-    with pytest.raises(InputError, match=r"in\.csv: row 1, or .* 64 million characters; is a quotation mark left open"):
-        read_all(open_table(path))
+    path.write_bytes(b'text\na\n"open\n' + b"some words of a text\n" * 120_000)
+    limit = csv.field_size_limit(0)  # of the whole process; reading only raises it
+    try:
+        with pytest.raises(InputError, match=r"in\.csv: row 1, or .* 2 million characters; is a quotation mark left"):
+            read_all(open_table(path))
+    finally:
+        csv.field_size_limit(limit)
 
 
 @pytest.mark.parametrize(
@@ -538,13 +544,10 @@ def test_a_csv_row_longer_than_a_block_loses_and_repeats_no_row(tmp_path):
 
 def test_a_reader_that_is_held_while_python_exits_does_not_disturb_the_exit(tmp_path):
     path = tmp_path / "in.csv"
-    path.write_text("text\n" + f"{'x' * 1000}\n" * 60_000)
+    path.write_text("text\n" + f"{'x' * 1000}\n" * 20_000)
     held = "import sys; from labelspace.corpus import open_table; rows = open_table(sys.argv[1]).batches(); next(rows)"
-    for number in range(3):
-        done = subprocess.run(
-            [sys.executable, "-c", f"{held}; sys.exit({number})", path], capture_output=True, timeout=60
-        )
-        assert (done.returncode, done.stderr) == (number, b"")
+    done = subprocess.run([sys.executable, "-c", f"{held}; sys.exit(3)", path], capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (3, b"")
 
 
 @pytest.mark.slow

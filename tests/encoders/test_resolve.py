@@ -1,14 +1,9 @@
 """An encoder's name becomes a folder: in a fixed order, checked, without waiting for an unresponsive hub."""
 
-import http.server
 import json
 import logging
-import os
 import shutil
 import socket
-import socketserver
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -16,7 +11,9 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+from huggingface_hub import constants
 
+from hub_server import running_hub
 from labelspace import hub
 from labelspace.encoders import packaged
 from labelspace.encoders import resolve as resolving
@@ -253,34 +250,13 @@ def test_a_missing_path_is_not_looked_up_on_the_hub(name: str, monkeypatch: pyte
         resolve(name)
 
 
-class _Hub(http.server.BaseHTTPRequestHandler):
-    """A hub without any model."""
-
-    def do_GET(self) -> None:
-        self.send_response(404)
-        self.send_header("X-Error-Code", "RepoNotFound")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    do_HEAD = do_GET
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-def test_a_hub_that_does_not_know_the_name_is_quoted_in_one_line(tmp_path: Path):
-    with socketserver.ThreadingTCPServer(("localhost", 0), _Hub) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        # The hub library reads its address at import, so use another process.
-        environment = os.environ | {"HF_ENDPOINT": f"http://localhost:{server.server_address[1]}"}
-        code = "from labelspace.encoders.resolve import resolve; resolve('somebody/nothing')"
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=120
-        )
-        server.shutdown()
-    last = done.stderr.strip().splitlines()[-1]
-    assert "EncoderNotFoundError: no encoder 'somebody/nothing'" in last
-    assert "answered: 404" in last
+def test_a_hub_that_does_not_know_the_name_is_quoted_in_one_line(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    with running_hub() as empty:
+        monkeypatch.setenv("HF_ENDPOINT", empty.address)
+        with pytest.raises(EncoderNotFoundError, match=r"^no encoder 'somebody/nothing': .*answered: 40[14]") as caught:
+            resolve("somebody/nothing")
+    assert "\n" not in str(caught.value)
 
 
 # --- local copies

@@ -15,7 +15,6 @@ import torch
 
 from labelspace import Encoder
 from labelspace.encoders.side_by_side import side_by_side
-from tiny_models import BUILDERS
 
 CPU = torch.device("cpu")
 
@@ -24,8 +23,15 @@ AHEAD = 2 * 2
 
 
 @pytest.mark.usefixtures("two_threads")
-@pytest.mark.parametrize("kind", BUILDERS)
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [  # packed texts, and padded ones with caches of their own
+        ("bert-mean", "float32"),
+        ("bert-mean", "bfloat16"),
+        ("modernbert-cls", "float32"),
+        ("qwen3-last", "bfloat16"),
+    ],
+)
 def test_vectors_do_not_depend_on_how_many_batches_run_at_a_time(
     kind: str, dtype: str, tiny_folder: Callable[[str], Path]
 ):
@@ -103,7 +109,7 @@ def test_few_batches_are_computed_ahead_of_a_slow_caller():
 
     results = side_by_side(work, range(1000), CPU)
     assert [next(results)[0] for _ in range(5)] == [0, 1, 2, 3, 4]
-    assert not too_many.wait(0.3)
+    assert not too_many.wait(0.05)
     assert [item for item, _ in results] == list(range(5, 1000))
 
 

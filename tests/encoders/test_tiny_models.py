@@ -1,5 +1,6 @@
 """The tiny encoders match the real ones in class, pooling and last modules, and have the same bytes everywhere."""
 
+import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -24,11 +25,14 @@ LIKE_THE_REAL_ONE = {
     "unigram-mean": ("BertModel", "mean", ["Pooling", "Normalize"]),
 }
 
+Opened = Callable[[str], SentenceTransformer]
 every_kind = pytest.mark.parametrize("kind", BUILDERS)
 
 
-def opened(folder: Path) -> SentenceTransformer:
-    return SentenceTransformer(str(folder), device="cpu")
+@pytest.fixture(scope="module")
+def opened(tiny_folder: Callable[[str], Path]) -> Opened:
+    """Open a kind, once; do not change it."""
+    return functools.cache(lambda kind: SentenceTransformer(str(tiny_folder(kind)), device="cpu"))
 
 
 def size(folder: Path) -> int:
@@ -41,8 +45,8 @@ def test_every_kind_is_described_here():
 
 
 @every_kind
-def test_classes_pooling_and_modules_are_those_of_the_real_encoder(kind: str, tiny_folder: Callable[[str], Path]):
-    encoder = opened(tiny_folder(kind))
+def test_classes_pooling_and_modules_are_those_of_the_real_encoder(kind: str, opened: Opened):
+    encoder = opened(kind)
     model, pooling, modules = LIKE_THE_REAL_ONE[kind]
     assert type(encoder[0].model).__name__ == model
     assert [type(module).__name__ for module in encoder][1:] == modules
@@ -50,23 +54,23 @@ def test_classes_pooling_and_modules_are_those_of_the_real_encoder(kind: str, ti
 
 
 @every_kind
-def test_any_text_gets_a_finite_vector_of_length_one(kind: str, tiny_folder: Callable[[str], Path]):
-    vectors = opened(tiny_folder(kind)).encode(TEXTS, convert_to_tensor=True)
+def test_any_text_gets_a_finite_vector_of_length_one(kind: str, opened: Opened):
+    vectors = opened(kind).encode(TEXTS, convert_to_tensor=True)
     assert vectors.shape == (len(TEXTS), WIDTH)
     torch.testing.assert_close(vectors.norm(dim=1), torch.ones(len(TEXTS)))
 
 
 @every_kind
-def test_padding_changes_no_vector(kind: str, tiny_folder: Callable[[str], Path]):
-    encoder = opened(tiny_folder(kind))
+def test_padding_changes_no_vector(kind: str, opened: Opened):
+    encoder = opened(kind)
     together = encoder.encode(TEXTS, convert_to_tensor=True)
     alone = torch.stack([encoder.encode(text, convert_to_tensor=True) for text in TEXTS])
     torch.testing.assert_close(together, alone, rtol=1e-5, atol=1e-5)
 
 
 @every_kind
-def test_different_texts_get_different_vectors(kind: str, tiny_folder: Callable[[str], Path]):
-    vectors = opened(tiny_folder(kind)).encode(TEXTS[:3], convert_to_tensor=True)
+def test_different_texts_get_different_vectors(kind: str, opened: Opened):
+    vectors = opened(kind).encode(TEXTS[:3], convert_to_tensor=True)
     cosines = vectors @ vectors.T
     assert (cosines[~torch.eye(3, dtype=torch.bool)] < 0.99).all()
 
@@ -114,10 +118,10 @@ def test_every_kind_stays_small(kind: str, tiny_folder: Callable[[str], Path]):
     assert size(tiny_folder(kind)) < 400_000
 
 
-def test_gemma_sees_both_ways_and_qwen_only_back(tiny_folder: Callable[[str], Path]):
+def test_gemma_sees_both_ways_and_qwen_only_back(opened: Opened):
     def moved(kind: str) -> bool:
         """Return whether the first token's state depends on the last token."""
-        encoder = opened(tiny_folder(kind))
+        encoder = opened(kind)
         states = []
         for text in ("news about sports", "news about business"):
             with torch.no_grad():
@@ -128,8 +132,8 @@ def test_gemma_sees_both_ways_and_qwen_only_back(tiny_folder: Callable[[str], Pa
     assert not moved("qwen3-last")
 
 
-def test_qwen_ends_every_text_with_its_end_token_and_pads_on_the_left(tiny_folder: Callable[[str], Path]):
-    tokenizer = opened(tiny_folder("qwen3-last")).tokenizer
+def test_qwen_ends_every_text_with_its_end_token_and_pads_on_the_left(opened: Opened):
+    tokenizer = opened("qwen3-last").tokenizer
     assert tokenizer.padding_side == "left"
     assert tokenizer("news")["input_ids"][-1] == tokenizer.convert_tokens_to_ids("<|endoftext|>")
 

@@ -9,7 +9,6 @@ from labelspace import LabelSpace, ZeroShotClassifier
 from labelspace.classify.anchors import LabelVectors, anchor_matrix, cosines, encode_labels
 from labelspace.consensus.signals import signals
 from labelspace.consensus.without import Descriptions
-from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError, LabelFileError
 from labelspace.evaluate import advise
 from labelspace.evaluate.advice import HURTS
@@ -28,11 +27,6 @@ def pool(rows: int = 120) -> list[str]:
     draw = np.random.default_rng(0)
     words = list(WORDS.values())
     return [f"the {' '.join(draw.choice(words[row % 2], 3))} {row}" for row in range(rows)]
-
-
-@pytest.fixture(scope="module")
-def encoder(tiny_encoder_folder) -> Encoder:
-    return Encoder(str(tiny_encoder_folder))
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from labelspace import Encoder, LabelSpace, ZeroShotClassifier
+from labelspace import LabelSpace, ZeroShotClassifier
 from labelspace.errors import ConfigError, InputError, LabelFileError
 from labelspace.evaluate import estimate
 from labelspace.evaluate.drafts import CLOSE, NEUTRAL, DraftJudge
@@ -13,11 +13,6 @@ NAMES = sorted(WORDS)
 SPACE = LabelSpace.from_dict({"labels": {name: [] for name in NAMES}})
 POOL = list(dict.fromkeys(tiny_rows(400, doubtful=0.2)[0]))
 GOOD = [Draft(name, " ".join(WORDS[name])) for name in NAMES]
-
-
-@pytest.fixture(scope="module")
-def encoder(tiny_encoder_folder):
-    return Encoder(tiny_encoder_folder, dtype="float32")
 
 
 @pytest.fixture(scope="module")

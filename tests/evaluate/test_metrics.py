@@ -158,15 +158,6 @@ def test_the_table_of_labels_is_the_confusion_matrix_added_up(rows):
         assert row.f1 == pytest.approx(share(2 * row.precision * row.recall, row.precision + row.recall))
 
 
-def test_macro_f1_is_that_of_scikit_learn_where_every_label_occurs():
-    from sklearn.metrics import f1_score
-
-    own, answer = [0, 1, 2, 3, 0, 1], [0, 1, 1, 3, 2, 0]
-    tally = Tally(NAMES)
-    tally.add(own, answer)
-    assert tally.metrics().macro_f1 == pytest.approx(f1_score(own, answer, average="macro"))
-
-
 def test_a_label_that_does_not_occur_in_y_is_not_in_the_mean():
     """A wrong answer lowers the recall of the true label; the wrong label does not change the divisor."""
     right_and_wrong = [(0, 0, 1.0), (1, 1, 1.0), (1, 3, 1.0)]
@@ -184,13 +175,6 @@ def test_the_mean_over_predicted_labels_counts_them_as_scikit_learn_does():
     found = tally.metrics()
     assert found.macro_f1_predicted == pytest.approx(f1_score(own, answer, average="macro", zero_division=0))
     assert found.macro_f1_predicted < found.macro_f1
-
-
-def test_both_macro_figures_are_the_same_where_every_predicted_label_occurs():
-    found = tally_of([(0, 0, 1.0), (1, 1, 1.0), (1, 0, 1.0), (2, 1, 1.0)]).metrics()
-    assert found.macro_f1_predicted == found.macro_f1
-    assert found.macro_precision_predicted == found.macro_precision
-    assert found.macro_recall_predicted == found.macro_recall
 
 
 def test_abstaining_lowers_accuracy_recall_and_coverage_and_no_precision():
@@ -223,7 +207,7 @@ def test_the_returned_counts_are_a_copy():
 
 
 def test_memory_grows_with_the_pairs_of_labels_that_occur_only():
-    labels = 100_000  # all pairs would be 80 GB
+    labels = 20_000  # all pairs would be 3 GB
     tally = Tally([f"label {number}" for number in range(labels)])
     for _ in range(3):
         tally.add([0, 1, labels - 1], [0, 2, -1])

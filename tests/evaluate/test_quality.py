@@ -54,9 +54,15 @@ def test_an_agreement_of_fewer_documents_says_more():
     assert middles[0] == middles[1] < middles[2] < middles[3]
 
 
-@pytest.mark.parametrize("neighbours", [0.7, None])
-@pytest.mark.parametrize("consensus", [False, True])
-@pytest.mark.parametrize(("labelled", "right", "documents"), [(0, 0, 3000), (12, 4, 3000), (0, 0, 100)])
+@pytest.mark.parametrize(
+    ("neighbours", "consensus", "labelled", "right", "documents"),
+    [
+        *((neighbours, consensus, 12, 4, 3000) for neighbours in (0.7, None) for consensus in (False, True)),
+        (0.7, False, 0, 0, 3000),
+        (0.7, True, 0, 0, 100),
+        (None, False, 0, 0, 100),
+    ],
+)
 def test_ranges_are_the_quantiles_of_many_draws(neighbours, consensus, labelled, right, documents):
     found = Signals(0.6, neighbours, np.zeros(1, np.intp), None)
     few = {3000: (0.0, 0.0), 100: (np.log(30), np.log(4))}[documents]

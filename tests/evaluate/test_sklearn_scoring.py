@@ -60,13 +60,13 @@ def test_metrics_equal_those_counted_by_hand():
 
 
 @pytest.mark.parametrize("nothing", [None, math.nan, -1, "", "-1", " "])
-@pytest.mark.parametrize("metric", METRICS)
-def test_rows_without_a_label_are_ignored(metric: str, nothing: Any):
+def test_rows_without_a_label_are_ignored(nothing: Any):
     clf = Fixed("money", "sports", None, "money", "world", "sports")
     without = Fixed("money", "sports", None, "money")
     y = ["money", "sports", "world", "world"]
-    scorer = abstaining_scorer(metric)
-    assert scorer(clf, TEXTS[:6], [*y, nothing, nothing]) == scorer(without, TEXTS[:4], y)
+    for metric in ("accuracy", "f1_macro"):
+        scorer = abstaining_scorer(metric)
+        assert scorer(clf, TEXTS[:6], [*y, nothing, nothing]) == scorer(without, TEXTS[:4], y)
 
 
 @pytest.mark.parametrize("metric", METRICS)

@@ -1,4 +1,4 @@
-"""Tiny cross-encoders, built once per session."""
+"""Tiny cross-encoders, built once per session, and what clients of hosted models read."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,3 +23,20 @@ def pairs_folder(tmp_path_factory: pytest.TempPathFactory) -> PairsFolder:
         return built[key]
 
     return folder
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of the first certificate that clients trust."""
+    import certifi
+
+    first, end, _ = certifi.contents().partition("-----END CERTIFICATE-----\n")
+    file = tmp_path_factory.mktemp("certificates") / "one.pem"
+    file.write_text(first + end, encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def one_certificate(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a client read one certificate: our server has none, and reading all takes most of a test's time."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))

@@ -18,7 +18,7 @@ SPACE = LabelSpace.from_dict({"labels": {"sports": ["A match is won."], "money":
 PAIR = Confused(("sports", "money"), 7, ("the club was sold",))
 SCHEMA = {"type": "object"}
 
-pytestmark = pytest.mark.usefixtures("no_key_in_environment")
+pytestmark = pytest.mark.usefixtures("no_key_in_environment", "one_certificate")
 
 
 def question_of(body) -> str:

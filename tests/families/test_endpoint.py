@@ -34,7 +34,7 @@ SPACE = LabelSpace.from_dict(
 TEXTS = ["the match was won", "the court", "a bank closed", "nothing of all that"]
 SECRET = "sk-very-secret"
 
-pytestmark = pytest.mark.usefixtures("no_key_in_environment")
+pytestmark = pytest.mark.usefixtures("no_key_in_environment", "one_certificate")
 
 
 def scorer_of(server: Server, **options) -> EndpointScorer:
@@ -307,8 +307,10 @@ def test_a_first_text_that_the_server_refuses_does_not_end_the_run():
         Server(fails=lambda body: 422 if text_of(body) in TEXTS[:2] else None) as server,
         pytest.warns(LabelSpaceWarning, match="^2 of 4 answers"),
     ):
-        scores = scorer_of(server).scores(TEXTS, SPACE)
-    assert scores[:2] == pytest.approx(np.full((2, 3), 1 / 3))
+        rows = list(scorer_of(server).each(TEXTS, SPACE))
+    assert sorted(place for place, _ in rows) == [0, 1, 2, 3]
+    scores = dict(rows)
+    assert [scores[0], scores[1]] == pytest.approx(np.full((2, 3), 1 / 3))
     assert scores[2].argmax() == 1
     assert all("response_format" not in body for body in server.bodies[-2:]), "a later text decides how to ask"
 
@@ -318,15 +320,6 @@ def test_if_all_are_refused_no_text_has_an_answer_that_could_be_kept():
         answers = scorer_of(server).each(TEXTS, SPACE)
         with pytest.raises(EncoderError, match="refuses the request"):
             next(answers)
-
-
-def test_texts_that_were_refused_first_come_once_another_is_answered():
-    with (
-        Server(fails=lambda body: 422 if text_of(body) in TEXTS[:2] else None) as server,
-        pytest.warns(LabelSpaceWarning, match="^2 of 4 answers"),
-    ):
-        places = [place for place, _ in scorer_of(server).each(TEXTS, SPACE)]
-    assert sorted(places) == [0, 1, 2, 3]
 
 
 def test_an_option_that_is_a_number_may_be_written_as_one():

@@ -44,24 +44,19 @@ def score_by_hand(reranker: GenerativeReranker, text: str, label: str) -> float:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("budget", [1, 400, 100_000])
-def test_scores_are_the_formula_written_out_on_whole_prompts(kind, budget):
-    reranker = load(kind, token_budget=budget)
-    scores = reranker.score_texts(TEXTS, LABELS)
-    assert scores.dtype == np.float32
-    by_hand = [[score_by_hand(reranker, text, label) for label in LABELS] for text in TEXTS]
-    assert np.allclose(scores, by_hand, rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_shared_prefix_changes_no_number(kind):
+def test_scores_are_the_formula_written_out_on_whole_prompts(kind, monkeypatch):
     reranker = load(kind)
-    cached = reranker.score_texts(TEXTS, LABELS)
-    assert np.allclose(cached, reranker._score_without_cache(TEXTS, LABELS), rtol=0, atol=1e-5)
-    assert len(np.unique(cached.round(4))) > 10  # the numbers differ, so that equality is meaningful
+    by_hand = [[score_by_hand(reranker, text, label) for label in LABELS] for text in TEXTS]
+    assert len(np.unique(np.round(by_hand, 4))) > 10  # the numbers differ, so that equality is meaningful
+    for budget in (1, 400, 100_000):
+        monkeypatch.setattr(reranker, "token_budget", budget)
+        scores = reranker.score_texts(TEXTS, LABELS)
+        assert scores.dtype == np.float32
+        assert np.allclose(scores, by_hand, rtol=0, atol=1e-5), budget
+    assert np.allclose(reranker._score_without_cache(TEXTS, LABELS), by_hand, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["qwen3", "gemma3"])
 def test_a_shared_beginning_of_labels_is_computed_once_and_changes_no_number(kind, monkeypatch):
     reranker = load(kind)
     labels = [f"the text is about {name}" for name in ("music", "sports and music", "the law", "music and law")]
@@ -105,23 +100,19 @@ def test_each_prefix_is_computed_once(monkeypatch):
     assert len(calls) == len(TEXTS)
 
 
+@pytest.mark.usefixtures("two_threads")
 def test_texts_that_run_side_by_side_give_the_same():
     reranker = load("gemma3")
     texts = [f"the match {'was won late ' * (number % 7)}" for number in range(12)]
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(2)
-        together = reranker.score_texts(texts, LABELS)
-        torch.set_num_threads(1)
-        assert np.allclose(together, reranker.score_texts(texts, LABELS), rtol=0, atol=1e-5)
-    finally:
-        torch.set_num_threads(before)
+    together = reranker.score_texts(texts, LABELS)
+    torch.set_num_threads(1)
+    assert np.allclose(together, reranker.score_texts(texts, LABELS), rtol=0, atol=1e-5)
 
 
 # ---- pairs for natural language inference
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["qwen3", "gemma3-chat"])
 def test_pairs_use_the_papers_instruction_for_entailment(kind, monkeypatch):
     monkeypatch.setattr(generative_reranker, "WINDOW", 3)
     premises, hypotheses = TEXTS, [*LABELS, "sports"]

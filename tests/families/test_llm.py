@@ -41,12 +41,12 @@ def scores_by_hand(scorer: LLMScorer, text: str, space: LabelSpace) -> list[floa
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("budget", [1, 1000])
-def test_scores_are_the_softmax_over_the_symbols_written_out(kind, budget):
-    scorer = load(kind, token_budget=budget)
-    scores = scorer.scores(TEXTS, SPACE)
-    assert scores.dtype == np.float32
-    assert np.allclose(scores, [scores_by_hand(scorer, text, SPACE) for text in TEXTS], rtol=0, atol=1e-5)
+def test_scores_are_the_softmax_over_the_symbols_written_out(kind):
+    by_hand = [scores_by_hand(load(kind), text, SPACE) for text in TEXTS]
+    for scorer in (load(kind), load(kind, token_budget=1)):
+        scores = scorer.scores(TEXTS, SPACE)
+        assert scores.dtype == np.float32
+        assert np.allclose(scores, by_hand, rtol=0, atol=1e-5)
 
 
 def test_rows_sum_to_one_and_differ():
@@ -80,7 +80,7 @@ def test_reordering_labels_moves_the_verbalizers_but_not_the_symbols():
     assert np.allclose(scorer.scores(["the match"], turned)[0], scores_by_hand(scorer, "the match", turned), atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["qwen3-chat", "gemma3"])
 def test_a_pair_of_sentences_is_a_question_with_two_options(kind, monkeypatch):
     monkeypatch.setattr(llm, "WINDOW", 3)
     scorer = load(kind)

@@ -116,8 +116,8 @@ def test_a_vector_of_zeros_has_no_direction():
 # ---- neighbours
 
 
-@pytest.mark.parametrize("k", [1, 3, 10, 39])
-@pytest.mark.parametrize("block", [2**22, 40, 280])
+@pytest.mark.parametrize("k", [1, 10, 39])
+@pytest.mark.parametrize("block", [2**22, 280])
 def test_neighbours_kept_equals_the_count_written_out(k: int, block: int, monkeypatch: pytest.MonkeyPatch):
     before = vectors()
     after = before + 0.7 * vectors(seed=1)

@@ -16,20 +16,7 @@ from labelspace.geometry import RelationMoments
 from labelspace.geometry import moments as moments_module
 from labelspace.geometry.moments import Moments, as_matrix
 from losses.checked import geometry as checked
-
-Table = list[list[float]]
-
-
-def mean_by_hand(rows: Table) -> list[float]:
-    return [math.fsum(row[j] for row in rows) / len(rows) for j in range(len(rows[0]))]
-
-
-def covariance_by_hand(rows: Table) -> Table:
-    mean, width = mean_by_hand(rows), len(rows[0])
-    return [
-        [math.fsum((row[i] - mean[i]) * (row[j] - mean[j]) for row in rows) / len(rows) for j in range(width)]
-        for i in range(width)
-    ]
+from losses.oracles import covariance_by_hand, mean_by_hand
 
 
 def relations(pairs: int, width: int = 6, seed: int = 0) -> tuple[Tensor, Tensor]:

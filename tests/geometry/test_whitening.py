@@ -9,20 +9,12 @@ import torch
 from labelspace.errors import InputError, ShapeError
 from labelspace.geometry import fit_whitening
 from losses.checked import geometry as checked
+from losses.oracles import covariance_by_hand
 
 
 def cloud(rows: int = 200, width: int = 6, seed: int = 0) -> np.ndarray:
     generator = np.random.default_rng(seed)
     return generator.normal(size=(rows, width)) @ generator.normal(size=(width, width)) + 3.0
-
-
-def covariance_by_hand(rows: list[list[float]]) -> list[list[float]]:
-    width, count = len(rows[0]), len(rows)
-    mean = [math.fsum(row[j] for row in rows) / count for j in range(width)]
-    return [
-        [math.fsum((row[i] - mean[i]) * (row[j] - mean[j]) for row in rows) / count for j in range(width)]
-        for i in range(width)
-    ]
 
 
 def test_whitened_vectors_have_mean_zero_and_the_identity_as_covariance_written_out():

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from heads.layers_by_hand import linear
 from labelspace.errors import ConfigError, ShapeError
 from labelspace.heads import CrossEncoderHead, entailment_score
 from shape_checked import imported_anew
@@ -18,17 +19,11 @@ def made_from(seed: int) -> CrossEncoderHead:
 
 def head_by_hand(head: CrossEncoderHead, state: list[float]) -> list[float]:
     """C.1 term by term, without dropout: GELU by the error function, layer norm with the biased variance."""
-    weights = {name: value.tolist() for name, value in head.state_dict().items()}
-
-    def linear(name, values):
-        rows = zip(weights[f"{name}.weight"], weights[f"{name}.bias"], strict=True)
-        return [sum(w * v for w, v in zip(row, values, strict=True)) + bias for row, bias in rows]
-
-    hidden = [0.5 * v * (1 + math.erf(v / math.sqrt(2))) for v in linear("inner", state)]
+    hidden = [0.5 * v * (1 + math.erf(v / math.sqrt(2))) for v in linear(head.inner, state)]
     mean = sum(hidden) / len(hidden)
     spread = math.sqrt(sum((v - mean) ** 2 for v in hidden) / len(hidden) + head.norm.eps)
-    scaled = zip(hidden, weights["norm.weight"], weights["norm.bias"], strict=True)
-    return linear("outer", [(v - mean) / spread * gain + shift for v, gain, shift in scaled])
+    scaled = zip(hidden, head.norm.weight.tolist(), head.norm.bias.tolist(), strict=True)
+    return linear(head.outer, [(v - mean) / spread * gain + shift for v, gain, shift in scaled])
 
 
 @pytest.fixture

@@ -49,11 +49,13 @@ spaces = st.builds(
 
 
 @given(spaces)
+@settings(max_examples=30)
 def test_plain_data_gives_back_an_equal_space(space: LabelSpace):
     assert LabelSpace.from_dict(space.to_dict()) == space
 
 
 @given(spaces, st.randoms(use_true_random=False))
+@settings(max_examples=30)
 def test_reordering_changes_no_label(space: LabelSpace, random):
     order = list(space.names)
     random.shuffle(order)
@@ -73,7 +75,7 @@ def test_a_file_preserves_awkward_texts(tmp_path, extension: str):
 
 
 @given(space=spaces)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_file_gives_back_an_equal_space(tmp_path, space: LabelSpace):
     for extension in ("yaml", "json"):
         space.to_file(tmp_path / f"labels.{extension}")

@@ -69,3 +69,17 @@ def alignment_by_hand(first: Table, second: Table, alpha: float) -> float:
     for one, other in zip(first, second, strict=True):
         total += math.sqrt(squared_distance_by_hand(one, other)) ** alpha
     return total / len(first)
+
+
+def mean_by_hand(rows: Table) -> list[float]:
+    """Sum over count, coordinate by coordinate."""
+    return [math.fsum(row[j] for row in rows) / len(rows) for j in range(len(rows[0]))]
+
+
+def covariance_by_hand(rows: Table) -> list[list[float]]:
+    """Mean product of deviations, divided by the count."""
+    mean, width = mean_by_hand(rows), len(rows[0])
+    return [
+        [math.fsum((row[i] - mean[i]) * (row[j] - mean[j]) for row in rows) / len(rows) for j in range(width)]
+        for i in range(width)
+    ]

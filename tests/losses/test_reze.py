@@ -144,7 +144,7 @@ def test_steps_down_the_gradient_learn_the_pairs_and_stay_the_nearer_to_the_targ
     for weight in (0.0, 1.0, 10.0):
         anchors, positives, target = batch(6)
         start = checked.reze_loss(anchors, positives, target)
-        for _ in range(100):
+        for _ in range(40):
             leaves = (anchors.requires_grad_(), positives.requires_grad_())
             gradients = torch.autograd.grad(checked.reze_loss(*leaves, target, weight, 0.2).total, leaves)
             anchors, positives = (v.detach() - 0.1 * g for v, g in zip(leaves, gradients, strict=True))

@@ -90,6 +90,13 @@ def alone(news: ZeroShotClassifier) -> Iterator[Service]:
 
 
 @pytest.fixture(scope="session")
+def keyed(news: ZeroShotClassifier) -> Iterator[Service]:
+    """A service that asks for one of two keys."""
+    with serving({"news": news}, keys=["first-key", "second-key"], own_machine=True) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
 def folder(news: ZeroShotClassifier, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A saved model, called `news`; do not write into it."""
     return news.save(tmp_path_factory.mktemp("served") / "news")

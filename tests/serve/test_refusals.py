@@ -3,7 +3,6 @@
 import gzip
 import json
 import zlib
-from functools import cache
 from typing import Any
 
 import pytest
@@ -70,8 +69,8 @@ def test_what_is_no_json_is_a_bad_request(service: Service, path: str):
         check(path, service.send(path, body), 422)
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_json_that_is_too_deep_is_a_bad_request(service: Service, path: str):
+def test_json_that_is_too_deep_is_a_bad_request(service: Service):
+    path = "/predict/news"
     for deep in ("[" * 100_000, '{"a":' * 100_000, "[" * 100_000 + "]" * 100_000):
         check(path, service.send(path, deep), 400)
 
@@ -120,8 +119,8 @@ def test_an_empty_text_and_a_long_one_are_refused(service: Service, path: str):
     assert service.post(path, with_text(path, "a" * 50_000)).status_code == 200
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_a_body_that_is_too_large_is_refused_before_it_is_held(service: Service, path: str):
+def test_a_body_that_is_too_large_is_refused_before_it_is_held(service: Service):
+    path = "/predict/news"
     body = json.dumps(with_text(path, "a" * (4 * 2**20)))
     check(path, service.send(path, body), 413, "4,194,304 bytes")
     head = request(path, None, headers=["Transfer-Encoding: chunked"]).replace(b"Content-Length: 0\r\n", b"")
@@ -131,15 +130,8 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_held(service: Service,
     )
 
 
-@cache
-def bombs() -> dict[str, bytes]:
-    """Bodies of a few kilobytes that unpack to 50 and 10 MB; to make them takes longer than to refuse them."""
-    bomb = b'{"a": "' + b" " * 50_000_000 + b'"}'
-    return {"zstd": zstd.compress(bomb), "gzip": gzip.compress(bomb[:10_000_000])}
-
-
-@pytest.mark.parametrize("path", PATHS)
-def test_packed_bodies_are_unpacked_up_to_the_limit(service: Service, path: str):
+def test_packed_bodies_are_unpacked_up_to_the_limit(service: Service):
+    path = "/predict/news"
     body = json.dumps(BODIES[path]).encode()
     packers: dict[str, Any] = {"gzip": gzip.compress, "deflate": zlib.compress, "zstd": zstd.compress}
     plain = service.send(path, body)
@@ -151,8 +143,8 @@ def test_packed_bodies_are_unpacked_up_to_the_limit(service: Service, path: str)
         check(path, service.send(path, packed + b"more", content_encoding=name), 400, f"not valid {name}")
         check(path, service.send(path, b"", content_encoding=name), 400)
         check(path, service.send(path, pack(body + b" " * (4 * 2**20)), content_encoding=name), 413, "4,194,304")
-    for name, bomb in bombs().items():
-        check(path, service.send(path, bomb, content_encoding=name), 413)
+    bomb = zstd.compress(b" " * 50_000_000)
+    check(path, service.send(path, bomb, content_encoding="zstd"), 413)
     packer = zstd.ZstdCompressor(options={zstd.CompressionParameter.window_log: 27})
     wide = packer.compress(body, packer.FLUSH_BLOCK) + packer.flush()
     check(path, service.send(path, wide, content_encoding="zstd"), 400, "not valid zstd")  # it asks for 128 MB

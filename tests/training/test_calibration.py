@@ -63,7 +63,7 @@ def temperature_by_hand(logits, targets):
         return total
 
     low, high = 1 / MOST_TEMPERATURE, MOST_TEMPERATURE
-    for _ in range(200):
+    for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if slope(middle) < 0 else (low, middle)
     return 1 / low
@@ -119,7 +119,7 @@ def test_float32_probabilities_may_lie_slightly_out_of_range():
 # ---- the temperature
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("sure", [0.3, 1.0, 4.0])
 def test_the_temperature_is_where_the_slope_written_out_is_zero(seed, sure):
     logits, targets = drawn(seed, sure=sure)

@@ -25,7 +25,7 @@ def written(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("judges_loss", [False, True])
-@pytest.mark.parametrize("number", range(1, 13))
+@pytest.mark.parametrize("number", [1, 2, 3, 6, 12])
 def test_a_run_stopped_anywhere_resumes_bit_identically(number: int, judges_loss: bool, tmp_path: Path):
     whole, straight = Toy(judges_loss=judges_loss), None
     straight = train(whole)

@@ -22,8 +22,6 @@ from labelspace.training.gradients import seeded
 LOSS = sweep_loss("both", 0.07)
 EVERYTHING = 10**9
 KINDS = ("bert-mean", "modernbert-cls", "qwen3-last")
-# Room for only the longest text, for two or three texts, for half of them.
-CHUNKS = (16, 60, 150)
 
 
 def gradients(
@@ -50,14 +48,14 @@ def with_dropout(encoder: Encoder) -> Encoder:
 def assert_same(found: dict[str, Tensor], expected: dict[str, Tensor], tolerance: float = 1e-5) -> None:
     """Compare with `tolerance` relative to each tensor's largest gradient, or 1% of the model's if larger."""
     largest = max(float(gradient.abs().max()) for gradient in expected.values())
-    assert largest > 1e-4
+    assert largest > 1e-3
     for name, gradient in expected.items():
         allowed = tolerance * max(float(gradient.abs().max()), 1e-2 * largest)
         assert float((found[name] - gradient).abs().max()) <= allowed, name
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("chunk", CHUNKS)
+# Room for only the longest text, for two or three texts, for half of them.
+@pytest.mark.parametrize(("kind", "chunk"), [("bert-mean", 16), *((kind, 60) for kind in KINDS), ("bert-mean", 150)])
 def test_three_passes_give_the_gradient_of_one_pass_with_dropout_active(
     kind: str, chunk: int, open_tiny: Callable[..., Encoder], space: LabelSpace
 ):
@@ -92,23 +90,22 @@ def test_gradients_differ_if_the_masks_of_the_passes_differ(encoder: Encoder, sp
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("objective", ["rows", "columns", "both"])
 def test_without_dropout_the_gradient_is_that_of_a_single_padded_batch(
-    kind: str, objective: str, open_tiny: Callable[..., Encoder], space: LabelSpace
+    kind: str, open_tiny: Callable[..., Encoder], space: LabelSpace
 ):
     """The reference has no chunks and no sorting: sentence-transformers' forward, one batch, backward."""
-    encoder, loss = open_tiny(kind), sweep_loss(objective, 0.07)
+    encoder = open_tiny(kind)
     descriptions, targets = sweep_texts(space)
     model = encoder.backbone.model
     model.zero_grad(set_to_none=True)
     features = model.preprocess([*descriptions, *space.verbalizers])
     stacked = model(features)["sentence_embedding"]
-    value = loss(stacked[: len(descriptions)], stacked[len(descriptions) :], torch.tensor(targets))
+    value = LOSS(stacked[: len(descriptions)], stacked[len(descriptions) :], torch.tensor(targets))
     value.backward()
     expected = {n: torch.zeros_like(p) if p.grad is None else p.grad.clone() for n, p in model.named_parameters()}
     for chunk in (60, EVERYTHING):
         sweep = build_sweep(encoder, space, max_tokens_in_memory=chunk)
-        one, found = gradients(encoder, sweep, chunk, dropout=False, loss=loss)
+        one, found = gradients(encoder, sweep, chunk, dropout=False)
         assert one == pytest.approx(value.item(), rel=1e-5)
         assert_same(found, expected, tolerance=1e-4)  # another attention and padding round differently
 
@@ -298,7 +295,7 @@ def test_a_label_without_descriptions_is_represented_by_its_verbalizer():
 
 def many_texts() -> LabelSpace:
     """Labels of every length up to 30 tokens, in more chunks of 150 tokens than are cut by exact width."""
-    return LabelSpace.from_dict({"labels": {f"team {n}": [f"bank {'money ' * n}"] * 9 for n in range(1, 28)}})
+    return LabelSpace.from_dict({"labels": {f"team {n}": [f"bank {'money ' * n}"] * 5 for n in range(1, 28)}})
 
 
 def test_many_texts_are_cut_to_few_widths_and_their_gradient_is_that_of_exact_widths(

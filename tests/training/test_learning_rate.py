@@ -17,11 +17,12 @@ from labelspace.training import FitResult, train_on_descriptions
 from labelspace.training.description.learning_rate import PoolUniformity, choose_learning_rate
 from labelspace.training.description.sweep import build_sweep
 from labelspace.training.trainable import trainable_weights
+from stops import stop_at
 from training.conftest import POOL
 from weights import same_bits, weights_of
 
 RATES = (1e-5, 1e-3, 3e-2, 0.3)
-GRID = SearchConfig(rates=RATES, strategy="grid", steps=6)
+GRID = SearchConfig(rates=RATES, strategy="grid", steps=3)
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def fit(
     callbacks: tuple = (),
     **options: object,
 ) -> FitResult:
-    config = TrainingConfig(**{"max_steps": 4, **options})  # type: ignore[arg-type]
+    config = TrainingConfig(**{"max_steps": 2, **options})  # type: ignore[arg-type]
     return train_on_descriptions(encoder, space, config, search, pool=pool, seed=seed, callbacks=callbacks)
 
 
@@ -96,7 +97,7 @@ def test_uniformity_picks_the_minimum_of_its_trials_and_records_them_all(
     result = fit(encoder, space, pool)
     trials = result.rate.trials
     assert [trial.learning_rate for trial in trials] == list(RATES)
-    assert {trial.steps for trial in trials} == {6}
+    assert {trial.steps for trial in trials} == {3}
     assert len({trial.uniformity for trial in trials}) == len(RATES)
     best = min(trials, key=lambda trial: trial.uniformity)
     assert result.rate.learning_rate == result.curve.learning_rate == best.learning_rate
@@ -109,7 +110,7 @@ def test_a_trial_is_a_short_training_from_the_untrained_weights(
     """Its uniformity is that of a fit with as many steps at its rate, regardless of earlier trials."""
     trials = fit(open_tiny(), space, pool).rate.trials
     for trial in trials[:2]:
-        alone = fit(open_tiny(), space, pool, learning_rate=trial.learning_rate, max_steps=6)
+        alone = fit(open_tiny(), space, pool, learning_rate=trial.learning_rate, max_steps=3)
         assert trial.uniformity == alone.uniformity_after
         assert trial.loss == alone.curve.losses[-1]
 
@@ -123,8 +124,7 @@ def test_the_search_restores_the_weights_exactly(encoder: Encoder, space: LabelS
     with trainable_weights(encoder.backbone) as weights:
         _, trials = choose_learning_rate(encoder, weights, sweep, config, GRID, measure, seed=0)
     assert max(abs(trial.uniformity - untrained) for trial in trials) > 0.01
-    after = weights_of(encoder)
-    assert all(torch.equal(before[name], after[name]) for name in before)
+    assert same_bits(encoder, before)
     assert measure() == untrained
 
 
@@ -133,16 +133,15 @@ def test_a_fit_after_a_search_is_the_fit_at_that_rate(open_tiny: Callable[..., E
     rate = fit(searched, space, pool).rate.learning_rate
     given = open_tiny()
     fit(given, space, pool, learning_rate=rate)
-    one, other = weights_of(searched), weights_of(given)
-    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert same_bits(searched, given)
 
 
 def test_halving_tries_all_rates_briefly_and_the_best_three_in_full(encoder: Encoder, space: LabelSpace, pool: Pool):
-    search = SearchConfig(rates=RATES, strategy="halving", steps=8)
+    search = SearchConfig(rates=RATES, strategy="halving", steps=4)
     result = fit(encoder, space, pool, search)
     brief, full = result.rate.trials[:4], result.rate.trials[4:]
-    assert [trial.steps for trial in brief] == [2] * 4
-    assert [trial.steps for trial in full] == [8] * 3
+    assert [trial.steps for trial in brief] == [1] * 4
+    assert [trial.steps for trial in full] == [4] * 3
     best_three = sorted(sorted(brief, key=lambda trial: trial.uniformity)[:3], key=lambda trial: trial.learning_rate)
     assert [trial.learning_rate for trial in full] == [trial.learning_rate for trial in best_three]
     assert result.rate.learning_rate == min(full, key=lambda trial: trial.uniformity).learning_rate
@@ -158,7 +157,7 @@ def test_without_a_finite_candidate_the_error_says_so(encoder: Encoder, space: L
     before = weights_of(encoder)
     with pytest.raises(TrainingError, match="not finite at any learning rate from 1e-05 to 3e-01"):
         fit(encoder, space, pool, temperature=1e-39)
-    assert all(torch.equal(tensor, before[name]) for name, tensor in weights_of(encoder).items())
+    assert same_bits(encoder, before)
 
 
 # ---- the measure
@@ -214,23 +213,16 @@ def test_a_low_rate_causes_no_warning(encoder: Encoder, space: LabelSpace, pool:
 
 
 def test_an_interrupt_causes_a_warning_that_says_how_to_continue(encoder: Encoder, space: LabelSpace):
-    def interrupt(step: int, values: dict[str, float]) -> None:
-        if step == 3:
-            raise KeyboardInterrupt
-
+    options = {"learning_rate": 1e-3, "check_every": 1, "max_steps": 4}
     with pytest.warns(LabelSpaceWarning, match=r"interrupted at step 3; .* pass its folder as the encoder"):
-        result = fit(encoder, space, callbacks=(interrupt,), learning_rate=1e-3, check_every=1)
+        result = fit(encoder, space, callbacks=(stop_at(3, KeyboardInterrupt),), **options)
     assert (result.curve.stop_reason, result.curve.best_step) == ("interrupted", 2)
 
 
 def test_an_interrupt_before_anything_was_learnt_is_raised(encoder: Encoder, space: LabelSpace):
     before = weights_of(encoder)
-
-    def interrupt(step: int, values: dict[str, float]) -> None:
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        fit(encoder, space, callbacks=(interrupt,), learning_rate=1e-3)
+        fit(encoder, space, callbacks=(stop_at(1, KeyboardInterrupt),), learning_rate=1e-3)
     assert same_bits(encoder, before)
 
 
@@ -251,7 +243,7 @@ def test_an_interrupt_during_the_search_is_raised_and_changes_nothing(
     monkeypatch.setattr(torch.optim.AdamW, "step", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fit(encoder, space, pool)
-    assert all(torch.equal(tensor, before[name]) for name, tensor in weights_of(encoder).items())
+    assert same_bits(encoder, before)
 
 
 # ---- fewer descriptions

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +19,7 @@ from labelspace.training.description.sweep import build_sweep, sweep_loss
 from labelspace.training.engine import EarlyStopping
 from labelspace.training.schedule import warmup_factor
 from labelspace.training.trainable import trainable_weights
+from stops import stop_at
 from weights import same_bits, weights_of
 
 RATE = 1e-3
@@ -137,10 +137,10 @@ def test_training_stops_by_patience_once_nothing_improves(encoder: Encoder, spac
 
 def test_the_loss_falls_and_the_last_weights_are_kept_while_it_does(encoder: Encoder, space: LabelSpace):
     recorder = Recorder(encoder)
-    curve = train(encoder, space, callbacks=(recorder,), max_steps=25, check_every=5)
+    curve = train(encoder, space, callbacks=(recorder,), max_steps=15, check_every=5)
     assert curve.losses[-1] < 0.8 * curve.losses[0]
-    assert (curve.stop_reason, curve.best_step, curve.steps) == ("max_steps", 25, 25)
-    assert same_bits(weights_of(encoder), recorder.weights[25])
+    assert (curve.stop_reason, curve.best_step, curve.steps) == ("max_steps", 15, 15)
+    assert same_bits(weights_of(encoder), recorder.weights[15])
 
 
 def test_the_weights_of_the_best_look_are_kept_when_the_loss_rises_after(encoder: Encoder, space: LabelSpace):
@@ -171,7 +171,8 @@ def test_a_run_shorter_than_one_look_still_trains(encoder: Encoder, space: Label
 
 def test_the_seed_decides_every_bit(open_tiny: Callable[..., Encoder], space: LabelSpace):
     first, again, other = open_tiny(), open_tiny(), open_tiny()
-    curves = [train(e, space, seed=s, encoder_dropout=True) for e, s in ((first, 1), (again, 1), (other, 2))]
+    runs = ((first, 1), (again, 1), (other, 2))
+    curves = [train(e, space, seed=s, encoder_dropout=True, max_steps=3) for e, s in runs]
     assert curves[0].losses == curves[1].losses
     assert same_bits(weights_of(first), weights_of(again))
     assert curves[0].losses != curves[2].losses
@@ -187,24 +188,8 @@ def test_training_touches_no_global_random_state(encoder: Encoder, space: LabelS
 
 
 def test_chunks_give_the_same_curve_as_one_pass(open_tiny: Callable[..., Encoder], space: LabelSpace):
-    whole, cut = train(open_tiny(), space), train(open_tiny(), space, max_tokens_in_memory=40)
+    whole, cut = (train(open_tiny(), space, max_steps=4, max_tokens_in_memory=most) for most in (10_000, 40))
     assert cut.losses == pytest.approx(whole.losses, rel=1e-4)
-
-
-# The loss of 20 steps of the committed tiny BERT on the label space of conftest.py. To update it after an
-# intended change, run `pytest tests/training/test_loop.py -k golden` and copy the list that the failure prints.
-# fmt: off
-GOLDEN = [
-    1.482211, 1.471239, 1.451126, 1.424906, 1.395564, 1.364713, 1.332145, 1.296488, 1.256636, 1.213784,
-    1.171776, 1.130275, 1.067665, 0.9648, 0.833002, 0.715802, 0.622538, 0.498734, 0.356279, 0.27688,
-]
-# fmt: on
-
-
-def test_the_golden_curve_of_twenty_steps(tiny_encoder_folder: Path, space: LabelSpace):
-    encoder = Encoder(tiny_encoder_folder, dtype="float32", device="cpu")
-    found = [round(loss, 6) for loss in train(encoder, space, max_steps=20, encoder_dropout=False).losses]
-    assert found == pytest.approx(GOLDEN, abs=1e-4), repr(found)
 
 
 # ---- objective
@@ -219,12 +204,6 @@ def test_the_objective_chooses_rows_columns_or_both(open_tiny: Callable[..., Enc
     assert abs(rows - columns) > 0.01
 
 
-def test_each_objective_reduces_its_loss(open_tiny: Callable[..., Encoder], space: LabelSpace):
-    for objective in ("rows", "columns"):
-        curve = train(open_tiny(), space, max_steps=25, objective=objective)
-        assert curve.losses[-1] < 0.9 * curve.losses[0], objective
-
-
 def test_the_temperature_divides_the_cosines():
     vectors, targets = torch.eye(2), torch.tensor([0, 1])
     cold, warm = (sweep_loss("rows", t)(vectors, vectors, targets).item() for t in (0.07, 1.0))
@@ -235,7 +214,7 @@ def test_the_temperature_divides_the_cosines():
 def test_labels_without_descriptions_train_and_move_apart(encoder: Encoder):
     space = LabelSpace.from_names(["sports", "money", "science"])
     before = encoder.encode(space.verbalizers, role="label")
-    curve = train(encoder, space, max_steps=25)
+    curve = train(encoder, space, max_steps=10)
     after = encoder.encode(space.verbalizers, role="label")
     assert curve.losses[-1] < curve.losses[0]
     assert (after @ after.T).sum() < (before @ before.T).sum()
@@ -272,11 +251,7 @@ def test_a_loss_that_diverges_later_leaves_the_best_finite_weights(encoder: Enco
 
 def test_an_interrupt_keeps_the_best_weights(encoder: Encoder, space: LabelSpace):
     recorder = Recorder(encoder)
-
-    def interrupt(step: int, values: dict[str, float]) -> None:
-        if step == 12:
-            raise KeyboardInterrupt
-
+    interrupt = stop_at(12, KeyboardInterrupt)
     curve = train(encoder, space, callbacks=(recorder, interrupt), max_steps=30, check_every=5)
     assert (curve.stop_reason, curve.steps, curve.best_step) == ("interrupted", 12, 9)
     assert same_bits(weights_of(encoder), recorder.weights[9])
@@ -315,7 +290,7 @@ def test_callbacks_receive_loss_and_rate_at_each_step(encoder: Encoder, space: L
 def test_bfloat16_trains_float32_weights(open_tiny: Callable[..., Encoder], space: LabelSpace):
     encoder = open_tiny(dtype="bfloat16")
     before = encoder.encode(["the team won"])
-    curve = train(encoder, space, max_steps=25)
+    curve = train(encoder, space, max_steps=15)
     assert curve.losses[-1] < 0.8 * curve.losses[0]
     assert all(parameter.dtype is torch.float32 for parameter in encoder.backbone.model.parameters())
     assert not np.array_equal(encoder.encode(["the team won"]), before)

@@ -42,8 +42,15 @@ def advised(count: int, pairs: int, name: str = "label") -> Advice:
     )
 
 
-@pytest.mark.parametrize("pairs", [0, 3, pytest.param(20, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", ["x", "a_label_whose_name_is_as_long_as_names_get"])
+@pytest.mark.parametrize(
+    ("pairs", "name"),
+    [
+        (0, "x"),
+        (3, "a_label_whose_name_is_as_long_as_names_get"),
+        pytest.param(20, "x", marks=pytest.mark.slow),
+        pytest.param(20, "a_label_whose_name_is_as_long_as_names_get", marks=pytest.mark.slow),
+    ],
+)
 def test_every_judged_description_and_every_pair_is_named(tmp_path, pairs, name):
     png, svg = advice_figure(advised(15, pairs, name), tmp_path / "advice")
     assert nothing_is_cut(png)
@@ -55,8 +62,8 @@ def test_every_judged_description_and_every_pair_is_named(tmp_path, pairs, name)
 
 
 def test_a_long_name_leaves_room_for_the_description_and_for_the_other_name(tmp_path):
-    _, svg = advice_figure(
-        advised(2, 1, "Öffentlicher Personennahverkehr und Fahrgastinformationssysteme"), tmp_path / "a"
+    (svg,) = advice_figure(
+        advised(2, 1, "Öffentlicher Personennahverkehr und Fahrgastinformationssysteme"), tmp_path / "a.svg"
     )
     words = " ".join(words_of(svg))
     assert "Öffentlicher Personenna…: A text of some length" in words

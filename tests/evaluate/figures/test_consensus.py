@@ -19,9 +19,15 @@ def written(fit, tmp_path) -> list[str]:
     return words_of(path)
 
 
-def test_the_numbers_are_the_agreement_of_views_and_words(agreed, tmp_path):
+@pytest.fixture(scope="module")
+def drawn(agreed, tmp_path_factory):
+    """What a consensus found, and the words of its figure."""
     fit = agreed(3)
-    words, found = written(fit, tmp_path), fit.consensus
+    return fit.consensus, written(fit, tmp_path_factory.mktemp("consensus"))
+
+
+def test_the_numbers_are_the_agreement_of_views_and_words(drawn):
+    found, words = drawn
     assert {f"1  {VIEW}0", f"2  {VIEW}1", "3  words"} <= set(words)
     for kappa in (found["agreement"][0][1], *found["agreement_with_words"]):
         assert words.count(f"{kappa:.2f}") >= 2
@@ -38,9 +44,9 @@ def test_each_step_is_told_with_what_it_changed_and_why(agreed, tmp_path, least,
     assert (fit.consensus["changed"] == 0) == (least == 100)
 
 
-def test_shares_before_and_after_stand_beside_the_labels_the_most_frequent_first(agreed, tmp_path):
-    fit = agreed(3)
-    words, before, after = written(fit, tmp_path), fit.consensus["shares_before"], fit.consensus["shares"]
+def test_shares_before_and_after_stand_beside_the_labels_the_most_frequent_first(drawn):
+    found, words = drawn
+    before, after = found["shares_before"], found["shares"]
     names = [word for word in words if word.startswith("label_")]
     assert names == sorted(after, key=lambda name: -after[name])
     assert [word for word in words if "→" in word] == [f"{before[name]:.1%} → {after[name]:.1%}" for name in names]
@@ -76,7 +82,7 @@ def test_with_many_labels_those_whose_share_changed_most_are_drawn_and_the_title
 
 
 @pytest.mark.filterwarnings("ignore:the student follows the consensus poorly")
-@pytest.mark.parametrize("student", [None, "words", "encoder"])
+@pytest.mark.parametrize("student", [None, pytest.param("words", marks=pytest.mark.slow), "encoder"])
 def test_a_saved_model_has_the_figure_of_its_fit(tiny_encoder_folder, texts, tmp_path, student):
     tiny = str(tiny_encoder_folder)
     clf = ConsensusClassifier(

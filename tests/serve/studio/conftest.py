@@ -1,5 +1,6 @@
 """A session of the studio on the tiny encoder, and a client that speaks to it as the page does."""
 
+import contextlib
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -64,14 +65,21 @@ def label_file(tmp_path) -> Path:
     return file
 
 
-@pytest.fixture
-def session(label_file, encoder) -> Iterator[Session]:
-    """A session whose documents are encoded."""
+@contextlib.contextmanager
+def opened(label_file: Path, encoder: Encoder) -> Iterator[Session]:
+    """Open a session and wait until its documents are encoded."""
     pool = sample_pool(POOL, size=2000, seed=0)
     made = Session(LabelFile(label_file), pool, encoder, pool_file="docs.csv", text_column="text")
     wait_for(lambda: made.state()["answers"])
     yield made
     made.close()
+
+
+@pytest.fixture
+def session(label_file, encoder) -> Iterator[Session]:
+    """A session whose documents are encoded."""
+    with opened(label_file, encoder) as made:
+        yield made
 
 
 @pytest.fixture

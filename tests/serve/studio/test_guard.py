@@ -7,9 +7,19 @@ import pytest
 from starlette.testclient import TestClient
 
 from labelspace.serve.studio.routes import CHANGES, READS, create_app
+from serve.studio.conftest import LABELS, opened
 
 TOKEN = "a-secret"
 HOME = "http://127.0.0.1:8100"
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory, encoder):
+    """One session for all tests; what one of them changes it takes back."""
+    file = tmp_path_factory.mktemp("guard") / "labels.yaml"
+    file.write_text(LABELS, encoding="utf-8")
+    with opened(file, encoder) as made:
+        yield made
 
 
 @pytest.fixture

@@ -127,7 +127,7 @@ WISHES = st.lists(
 
 
 @pytest.mark.parametrize("text", [LABELS, *FORMS])
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(wishes=WISHES)
 def test_any_edits_of_any_form_of_file_are_saved_as_they_were_meant_and_can_be_taken_back(
     text, wishes, tmp_path_factory

@@ -23,6 +23,7 @@ from labelspace.training.schedule import cosine_factor
 from labelspace.training.trainable import trainable_weights
 from stops import Stop, stop_at
 from training.prefinetune.toy import toy_pairs
+from training.test_gradients import assert_same
 from weights import same_bits, weights_of
 
 SHORT = PrefinetuneConfig(learning_rate=1e-3, epochs=2)
@@ -70,26 +71,16 @@ def gradients(base, targets, memory, *, dropout, rows=range(0, 36, 3)):
     return found, {name: weight.grad for name, weight in named if weight.grad is not None}
 
 
-def assert_same(found, expected, tolerance=1e-4):
-    """Compare with `tolerance` relative to each tensor's largest gradient, or 1% of the model's if larger."""
-    largest = max(float(gradient.abs().max()) for gradient in expected.values())
-    assert largest > 1e-3
-    for name, gradient in expected.items():
-        allowed = tolerance * max(float(gradient.abs().max()), 1e-2 * largest)
-        assert float((found[name] - gradient).abs().max()) <= allowed, name
-
-
-@pytest.mark.parametrize("dropout", [False, True])
 @pytest.mark.parametrize("memory", [16, 60])
-def test_the_gradient_of_a_batch_in_chunks_is_that_of_the_whole(base, targets, memory, dropout, monkeypatch):
+def test_the_gradient_of_a_batch_in_chunks_is_that_of_the_whole(base, targets, memory, monkeypatch):
     # Chunks have one size in both cases, so dropout draws the same masks; only the memory use differs.
     monkeypatch.setattr(row_module, "CHUNK_TOKENS", memory)
-    whole, expected = gradients(base, targets, 10**6, dropout=dropout)
-    parts, found = gradients(base, targets, memory, dropout=dropout)
+    whole, expected = gradients(base, targets, 10**6, dropout=True)
+    parts, found = gradients(base, targets, memory, dropout=True)
     assert parts == pytest.approx(whole, rel=1e-5)
-    assert_same(found, expected)
+    assert_same(found, expected, tolerance=1e-4)
     without, _ = gradients(base, targets, memory, dropout=False)
-    assert (abs(parts[0] - without[0]) > 1e-4) == dropout, "dropout is active"
+    assert abs(parts[0] - without[0]) > 1e-4, "dropout is active"
 
 
 def test_the_gradient_is_that_of_the_losses_on_one_padded_batch(base, targets):
@@ -132,8 +123,9 @@ def test_weight_0_is_bit_identical_to_plain_infonce(base, targets):
 
 def test_a_tiny_weight_is_close_to_weight_0_and_the_default_is_not(base, targets):
     texts = list(toy_pairs().anchors)
+    config = replace(SHORT, encoder_dropout=False, epochs=1)
     plain, tiny, usual = (
-        trained(base, targets, replace(SHORT, regularizer_weight=weight, encoder_dropout=False))[0].encode(texts)
+        trained(base, targets, replace(config, regularizer_weight=weight))[0].encode(texts)
         for weight in (0.0, 1e-9, 1.0)
     )
     assert drift(plain, tiny) < 1e-3 * drift(plain, usual)
@@ -154,7 +146,7 @@ def test_a_huge_weight_keeps_the_encoder_in_place(base, targets):
 
 
 def test_the_regularizer_pulls_towards_the_debiased_targets_and_not_the_reference(base, targets):
-    strong = replace(SHORT, regularizer_weight=1e6, encoder_dropout=False, epochs=12)
+    strong = replace(SHORT, regularizer_weight=1e6, encoder_dropout=False, epochs=6)
     encoder, went = trained(base, targets, strong)
     pairs, rows = toy_pairs(), range(36)
     sides = [torch.from_numpy(encoder.encode(side)) for side in (pairs.anchors, pairs.positives)]
@@ -203,17 +195,6 @@ def test_training_leaves_the_global_generator_and_the_given_encoder_alone(base, 
     assert all(torch.equal(weights_of(base)[name], values) for name, values in weights.items())
     assert not encoder.backbone.model.training
     assert all(weight.grad is None for weight in encoder.backbone.model.parameters())
-
-
-@pytest.mark.parametrize("after", [2, 5, 10])
-def test_a_resumed_run_is_bit_identical_to_an_uninterrupted_one(base, targets, straight, tmp_path, after):
-    encoder, went = straight
-    folder = tmp_path / "checkpoint"
-    _, stopped = trained(base, targets, folder=folder, callbacks=[stop_at(after, KeyboardInterrupt)])
-    assert stopped.stop_reason == "interrupted"
-    resumed, whole = trained(base, targets, folder=folder, resume=True)
-    assert whole.looks == went.looks
-    assert same_bits(resumed, encoder)
 
 
 def test_ctrl_c_keeps_the_weights_of_the_last_look(base, targets, tmp_path):

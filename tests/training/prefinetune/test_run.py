@@ -19,8 +19,9 @@ from labelspace.seeds import child_seed
 from labelspace.training.prefinetune import read_eigenspace, run
 from labelspace.training.prefinetune.relations import ReferenceRelations
 from labelspace.training.prefinetune.sources import hold_aside
+from stops import stop_at
 from training.prefinetune.toy import toy_pairs
-from weights import weights_of
+from weights import same_bits
 
 SHORT = PrefinetuneConfig(learning_rate=1e-3)
 SPACE = {"sports": ["A team wins a match.", "A player leaves."], "money": ["A bank lends.", "A price falls."]}
@@ -182,9 +183,8 @@ def test_plain_prefinetuning_computes_no_reference(base, pairs, tmp_path, monkey
 def test_the_reference_is_computed_once_for_all_runs_on_the_same_pairs(base, pairs, tmp_path, monkeypatch):
     starts, real = [], ReferenceRelations._encode
     monkeypatch.setattr(ReferenceRelations, "_encode", lambda self, start: starts.append(start) or real(self, start))
-    for weight in (0.5, 1.0, 2.0):
-        config = replace(SHORT, regularizer_weight=weight, epochs=2)
-        prefinetune(pairs, base, config, folder=tmp_path)
+    for weight in (0.5, 2.0):
+        prefinetune(pairs, base, replace(SHORT, regularizer_weight=weight), folder=tmp_path)
     assert starts == [0]
 
 
@@ -213,51 +213,40 @@ def test_the_seed_decides_the_bits_and_the_pairs_drawn(base, tmp_path):
     assert one.result.pairs == {"s0": 8, "s1": 8, "s2": 8}
     assert one.result.pairs_seen == {"s0": 30, "s1": 30, "s2": 30}
     assert one.result.training.looks == two.result.training.looks != other.result.training.looks
-    assert all(torch.equal(weights_of(one.encoder)[name], values) for name, values in weights_of(two.encoder).items())
+    assert same_bits(one.encoder, two.encoder)
     assert not torch.equal(one.eigenspace.mean, other.eigenspace.mean)
 
 
 def test_an_interrupted_run_gives_the_last_sound_encoder_and_its_report(base, pairs, tmp_path):
-    def stop(step, values):
-        if step == 3:
-            raise KeyboardInterrupt
-
-    stopped = prefinetune(pairs, base, SHORT, folder=tmp_path, callbacks=[stop])
+    stopped = prefinetune(pairs, base, SHORT, folder=tmp_path, callbacks=[stop_at(3, KeyboardInterrupt)])
     assert (stopped.result.training.stop_reason, stopped.result.training.best_step) == ("interrupted", 2)
     assert stopped.result.after is not None
     straight = prefinetune(pairs, base, SHORT)
     went_on = prefinetune(pairs, base, SHORT, folder=tmp_path, resume=True)
     assert went_on.result.training.looks == straight.result.training.looks
-    assert all(
-        torch.equal(weights_of(went_on.encoder)[name], values) for name, values in weights_of(straight.encoder).items()
-    )
-
-
-def stop_at_the_third(step, values):
-    if step == 3:
-        raise KeyboardInterrupt
+    assert same_bits(went_on.encoder, straight.encoder)
 
 
 def test_one_script_works_on_the_first_run_after_a_kill_and_when_done(base, pairs, tmp_path):
     folder = tmp_path / "not" / "there" / "yet"
     runs = [
-        prefinetune(pairs, base, SHORT, folder=folder, resume=True, callbacks=[stop_at_the_third]),
+        prefinetune(pairs, base, SHORT, folder=folder, resume=True, callbacks=[stop_at(3, KeyboardInterrupt)]),
         prefinetune(pairs, base, SHORT, folder=folder, resume=True),
-        prefinetune(pairs, base, SHORT, folder=folder, resume=True, callbacks=[stop_at_the_third]),
+        prefinetune(pairs, base, SHORT, folder=folder, resume=True, callbacks=[stop_at(3, KeyboardInterrupt)]),
     ]
     assert [one.result.training.best_step for one in runs] == [2, 5, 5]
     assert runs[1].result.training.looks == runs[2].result.training.looks
 
 
 def test_resuming_with_other_pairs_is_refused_before_relations_are_computed(base, pairs, tmp_path, monkeypatch):
-    prefinetune(pairs, base, SHORT, folder=tmp_path, callbacks=[stop_at_the_third])
+    prefinetune(pairs, base, SHORT, folder=tmp_path, callbacks=[stop_at(3, KeyboardInterrupt)])
     monkeypatch.setattr(Encoder, "embed", None)
     with pytest.raises(ConfigError, match="had other pairs"):
         prefinetune(toy_pairs(seed=1), base, SHORT, folder=tmp_path, resume=True)
 
 
 def test_an_unfinished_run_is_not_overwritten_silently(base, pairs, tmp_path):
-    prefinetune(pairs, base, SHORT, folder=tmp_path, callbacks=[stop_at_the_third])
+    prefinetune(pairs, base, SHORT, folder=tmp_path, callbacks=[stop_at(3, KeyboardInterrupt)])
     state = tmp_path / "checkpoint" / "state.json"
     was = state.read_text()
     with pytest.raises(ConfigError) as refused:
@@ -271,8 +260,8 @@ def test_an_unfinished_run_is_not_overwritten_silently(base, pairs, tmp_path):
 
 
 def test_a_finished_run_is_replaced(base, pairs, tmp_path):
-    assert prefinetune(pairs, base, SHORT, folder=tmp_path).result.training.best_step == 5
-    assert prefinetune(pairs, base, replace(SHORT, epochs=2), folder=tmp_path).result.training.best_step == 10
+    assert prefinetune(pairs, base, replace(SHORT, batch_size=36), folder=tmp_path).result.training.best_step == 1
+    assert prefinetune(pairs, base, replace(SHORT, batch_size=18), folder=tmp_path).result.training.best_step == 2
 
 
 @pytest.mark.parametrize(
