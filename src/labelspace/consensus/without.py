@@ -118,6 +118,9 @@ class Descriptions:
         """Yield every description, in the order of the labels."""
         all_of_them = np.concatenate([self._known[name].descriptions for name in self.space.names])
         nearest_of_all, first = cosines(self._vectors, all_of_them).argmax(axis=1), 0
+        rows, others = np.arange(len(self.scores)), self.scores.copy()
+        others[rows, self.answers] = -np.inf
+        runner_up = others.argmax(axis=1)
         for label, name in enumerate(self.space.names):
             known = self._known[name]
             if not len(known.descriptions):
@@ -125,10 +128,8 @@ class Descriptions:
             own = np.flatnonzero(self.answers == label)
             nearest = cosines(self._vectors[own], known.descriptions).argmax(axis=1)
             wins = np.bincount(nearest, minlength=len(known.descriptions))
-            others = self.scores.copy()
-            others[:, label] = -np.inf
-            second = others.argmax(axis=1)
-            best = others[np.arange(len(others)), second]
+            second = np.where(self.answers == label, runner_up, self.answers)
+            best = self.scores[rows, second]
             less = [
                 LabelVectors(known.verbalizer, np.delete(known.descriptions, place, axis=0)).anchor(ANCHOR)
                 for place in range(len(known.descriptions))
