@@ -166,6 +166,14 @@ def test_work_goes_on_where_nobody_reads_or_writes(streams, command_line, one_th
     assert ("2 labels" in done.stdout) == (streams == "2>/dev/full")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell")
+def test_a_command_that_would_ask_and_has_no_stdin_says_what_to_pass(command_line, one_thread, tmp_path):
+    told = f"{shlex.join(command_line('init', str(tmp_path / 'labels.yaml')))} <&-"
+    done = subprocess.run(["sh", "-c", told], capture_output=True, text=True, check=False, env=one_thread)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert done.stderr.startswith("error: no labels; give them as --names")
+
+
 def test_an_encoding_without_a_letter_prints_its_number(command_line, one_thread, label_file):
     file = label_file.rename(label_file.with_name("labels \N{MONEY BAG}.yaml"))
     own = {**one_thread, "PYTHONIOENCODING": "ascii"}
