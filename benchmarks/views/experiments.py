@@ -13,14 +13,13 @@ from sklearn.metrics import f1_score
 from store import ENCODER
 
 from labelspace import ConsensusClassifier, Encoder
-from labelspace.classify.by_joint import ByJoint, Seen
+from labelspace.classify.by_joint import Seen
 from labelspace.config import ConsensusConfig
 from labelspace.consensus.signals import signals
-from labelspace.consensus.steps import Consensus, agree
+from labelspace.consensus.steps import Consensus, agree, joint_head
 from labelspace.consensus.teach import teach
 from labelspace.consensus.views import WORDS, ZERO_SHOT
 from labelspace.evaluate.trust import label_agreement
-from labelspace.labels import LabelSpace
 from views.answered import ALONE, NEW, TOGETHER
 from views.looks import View
 from views.pools import UNBALANCED, taken
@@ -174,7 +173,7 @@ def run(
     result: dict[str, Any] = {"label_count": len(setting.space)}
     result |= {"agree_seconds": round(time.perf_counter() - started, 2), "pool_documents": len(pool)}
     names = np.array(setting.space.names, dtype=object)
-    together = joint_of(found, setting.space, config).join(tested, texts)
+    together = joint_head(found, setting.space).join(tested, texts)
     result["test_rows"] = len(texts)
     result["scores"] = rounded(accuracy_and_macro_f1(truth, names[together.argmax(axis=1)]))
     if part == EXAMPLES:
@@ -214,7 +213,7 @@ def estimates_from_few(settings: Settings, name: str) -> dict[str, Any]:
     def consensus(rows: list[int]) -> tuple[Consensus, Any, bool]:
         part, texts = _part(looked, rows), [pool[row] for row in rows]
         found = agree([part], [view.short], texts, setting.space, config, seed=0)
-        together = joint_of(found, setting.space, config).join([tested], setting.texts)
+        together = joint_head(found, setting.space).join([tested], setting.texts)
         return found, together, any(step.kept for step in found.steps)
 
     def add(who: str, logits: Any, vectors: Any, texts: list[str], test: Any) -> None:
@@ -253,22 +252,6 @@ def _setting(settings: Settings, part: str, name: str, seed: int) -> Setting:
 def _part(seen: Seen, rows: list[int]) -> Seen:
     assert seen.vectors is not None
     return Seen(seen.logits[rows], seen.vectors[rows])
-
-
-def joint_of(found: Consensus, space: LabelSpace, config: ConsensusConfig) -> ByJoint:
-    return ByJoint(
-        members=(),
-        scales=(),
-        shifts=found.shifts,
-        held=found.held,
-        space=space,
-        columns={name: column for column, name in enumerate(space.names)},
-        own=config.own,
-        near=found.near,
-        graph=found.graph,
-        smoothed=found.smoothed,
-        words=found.words,
-    )
 
 
 def _told(

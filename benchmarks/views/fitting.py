@@ -17,7 +17,7 @@ from labelspace.classify.by_joint import Seen
 from labelspace.classify.none_of_these import coverage_of, left_out
 from labelspace.config import ConsensusConfig
 from labelspace.consensus.signals import Range, ranges, signals
-from labelspace.consensus.steps import agree
+from labelspace.consensus.steps import agree, joint_head
 from labelspace.consensus.sureness import Sureness, of_student
 from labelspace.consensus.teach import teach
 from labelspace.consensus.views import WORDS, ZERO_SHOT
@@ -25,7 +25,6 @@ from labelspace.labels import LabelSpace
 from labelspace.training.calibration import expected_calibration_error, temperature_for_accuracy
 from views.answered import base_set
 from views.calibrate import all_runs, lines
-from views.experiments import joint_of
 from views.looks import View
 from views.sets import DESCRIBED, INTENTS, NAMED, Setting, described, named
 from views.settings import Settings
@@ -147,7 +146,7 @@ def _alone(given: Mixture, _draw: int) -> dict[str, Any]:
 def _together(given: Mixture, draw: int) -> dict[str, Any]:
     space, config = given.view.space, ConsensusConfig()
     found = agree([given.pool], [given.view.short], given.pool_texts, space, config, seed=draw)
-    tested = joint_of(found, space, config).join([given.tested], given.texts)
+    tested = joint_head(found, space).join([given.tested], given.texts)
     return {"steps": sum(step.kept for step in found.steps), **_scored(given, found.logits, tested)}
 
 
@@ -217,9 +216,7 @@ def _probabilities(settings: Settings, encoder: str, name: str, seed: int) -> di
     if any(step.kept for step in found.steps):
         together = likely(found.logits, True)
         temperature = temperature_for_accuracy(found.logits, together.expected)
-        result["together"] = _off(
-            joint_of(found, setting.space, config).join([tested], setting.texts), truth, temperature
-        )
+        result["together"] = _off(joint_head(found, setting.space).join([tested], setting.texts), truth, temperature)
         taught = teach(found, pool, setting.space, WORDS, seed=seed)
         assert isinstance(taught.model, WordsClassifier)
         teacher = Sureness(temperature=temperature, accuracy=together, confidence_before=1.0, documents=len(pool))

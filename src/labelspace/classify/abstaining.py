@@ -99,11 +99,8 @@ class AbstainingClassifier(BiEncoderClassifier):
         if coverage == 1:
             self.limit_ = None
             return self
-        documents = None if X is None else self.read(X)
-        if documents is not None and not len(documents):
-            raise InputError("X holds no document; pass one or more, or None for the rows that fit held out.")
-        if documents is not None:
-            return self._cover(coverage, documents, by)
+        if X is not None:
+            return self._cover(coverage, self.read(X), by)
         doubt = self._held_out_doubt(by)
         if self._has_other_limits():
             warn(
@@ -121,6 +118,8 @@ class AbstainingClassifier(BiEncoderClassifier):
 
     def _cover(self, coverage: float, documents: Documents, by: str) -> Self:
         """Answer this share of documents, the surest of those that other limits leave."""
+        if not len(documents):
+            raise InputError("X holds no document; pass one or more, or None for the rows that fit held out.")
         answers = self._answers_of_other_limits(documents)
         doubt = self.doubt(answers, by)[answers.columns >= 0]
         wanted = least_answers(coverage, len(documents))

@@ -21,6 +21,7 @@ from labelspace.classify.fitted import Fitted
 from labelspace.classify.none_of_these import coverage_of, left_out
 from labelspace.classify.saving import write
 from labelspace.classify.scored_rows import scored_rows, scored_sets
+from labelspace.classify.settings import whole_config
 from labelspace.classify.state import SavedFit, State
 from labelspace.config.saved import SavedConfig
 from labelspace.corpus import Documents, Kind
@@ -208,7 +209,7 @@ class Answering(ClassifierMixin, BaseEstimator, ABC):
 class Classifier(Fitted, Answering):
     """Base of all classifiers, with the attributes of `Fitted` once they are fitted.
 
-    Subclasses define `fit`, `add_label`, `explain`, `decision` and `state`.
+    Subclasses define `fit`, `add_label`, `explain` and `decision`, and extend `state`.
     """
 
     labels: Any
@@ -401,9 +402,17 @@ class Classifier(Fitted, Answering):
         """Return what has to hold while the model is saved at this place."""
         return nullcontext()
 
-    @abstractmethod
     def state(self) -> State:
         """Return the fitted model as plain values and arrays; `from_state` is the inverse."""
+        check_is_fitted(self)
+        given, fit = self.get_params(deep=False), getattr(self, "fit_result_", None)
+        if self.config_class is not None:
+            given["config"] = whole_config(self, self.config_class)
+        return State(
+            space=self.label_space_,
+            parameters={key: plain(value) for key, value in given.items() if key not in self.not_parameters},
+            fit=None if fit is None else fit.to_dict(),
+        )
 
     @classmethod
     @abstractmethod

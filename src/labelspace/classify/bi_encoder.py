@@ -2,18 +2,17 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from labelspace.checks import plain
 from labelspace.classify.anchors import encode_label, encode_labels
 from labelspace.classify.arguments import TRAINED, name_of_start
 from labelspace.classify.base import Change, Classifier
 from labelspace.classify.none_of_these import OUTDATED
 from labelspace.classify.on_encoder import OnEncoder
-from labelspace.classify.settings import whole_config
 from labelspace.classify.state import State
 from labelspace.corpus import Kind
 from labelspace.encoders import Encoder
@@ -40,18 +39,8 @@ class BiEncoderClassifier(OnEncoder, Classifier):
 
     def state(self) -> State:
         """Return the fitted model as plain values and arrays; `from_state` is the inverse."""
-        check_is_fitted(self)
-        given, fit = self.get_params(deep=False), getattr(self, "fit_result_", None)
-        if self.config_class is not None:
-            given["config"] = whole_config(self, self.config_class)
-        return State(
-            encoder=self.encoder_,
-            started_from=self.started_from_,
-            space=self.label_space_,
-            label_vectors=self.label_vectors_,
-            parameters={key: plain(value) for key, value in given.items() if key not in self.not_parameters},
-            fit=None if fit is None else fit.to_dict(),
-        )
+        state = super().state()
+        return replace(state, encoder=self.encoder_, started_from=self.started_from_, label_vectors=self.label_vectors_)
 
     @classmethod
     def from_state(cls, state: State) -> Self:

@@ -54,17 +54,15 @@ def see(model: Classifier, documents: Any, space: LabelSpace, *, scale: float = 
         report: called with the number of documents done; of a head other than that by anchors only when all are.
     """
     head: Any = model.head_
-    factor, vectors = scale / model.decision().temperature, None
+    factor = scale / model.decision().temperature
     if isinstance(head, ByAnchors):
         vectors = head.vectors(Documents(documents, Kind.TEXTS), report)
+        found = head.judge_vectors(vectors, space)
     elif isinstance(head, ByEmbeddings):
         vectors = head.vectors(Documents(documents, Kind.TEXTS))
-    if isinstance(head, ByAnchors) and vectors is not None:
-        found = head.judge_vectors(vectors, space)
-    elif vectors is not None:
         found = Judged(cosines(vectors, head.label_vectors(space)), None)
     else:
-        found = head.judge(documents, space)
+        vectors, found = None, head.judge(documents, space)
     found = in_full(model, documents, space, found)
     if not isinstance(head, ByAnchors):
         report(len(documents), len(documents))

@@ -9,7 +9,7 @@ from labelspace.checks import as_seed, check_callbacks
 from labelspace.classify.anchored import AnchoredClassifier
 from labelspace.classify.arguments import check_targets, own_encoder, warn_of_alike
 from labelspace.classify.settings import merged
-from labelspace.classify.several import DOCUMENTS, Material, material
+from labelspace.classify.several import Material, material
 from labelspace.classify.state import State
 from labelspace.config import DecisionConfig, SearchConfig, TrainingConfig
 from labelspace.corpus import Pool, sample_pool
@@ -147,13 +147,8 @@ class DescriptionClassifier(AnchoredClassifier):
         search = self.search or SearchConfig()
         given = None
         if space.several:
-            pool = (
-                X
-                if X is None or isinstance(X, Pool) or y is not None
-                else sample_pool(X, size=DOCUMENTS, seed=seed, what="X")
-            )
-            given = material(space, pool, y, self.labels_per_text, seed=seed)
-            pool = _smaller(pool, given, search.documents, seed)
+            given = material(space, X, y, self.labels_per_text, seed=seed)
+            pool = _smaller(given, search.documents, seed)
         else:
             check_targets(X, y, space)
             pool = X if X is None or isinstance(X, Pool) else sample_pool(X, size=search.documents, seed=seed, what="X")
@@ -188,7 +183,7 @@ class DescriptionClassifier(AnchoredClassifier):
         return super().from_state(replace(state, parameters={**state.parameters, "search": search}))
 
 
-def _smaller(pool: Any, given: Material, size: int, seed: int) -> Pool:
+def _smaller(given: Material, size: int, seed: int) -> Pool:
     """Return the documents of the cuts as a pool of at most this size, which measures the learning rate."""
     drawn = sample_pool(list(given.texts), size=size, seed=seed)
-    return replace(drawn, seen=pool.seen, source=pool.source) if isinstance(pool, Pool) else drawn
+    return drawn if given.pool is None else replace(drawn, seen=given.pool.seen, source=given.pool.source)

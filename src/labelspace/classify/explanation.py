@@ -1,11 +1,10 @@
 """Explanation of a label: scores, margin and the nearest descriptions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labelspace.checks import check_number
 from labelspace.classify.anchors import LabelVectors, Matrix, cosines
@@ -179,10 +178,11 @@ def explain_answer(
         )
         for place, column in enumerate(order[:top])
     ]
+    margin = np.abs(scores - np.array([*limits.values()])).min() if limits else scores[order[0]] - scores[order[1]]
     return Explanation(
         text=text,
         label=answers.names[0],
-        margin=_margin(scores[order], [limits[space.names[column]] for column in order] if limits else []),
+        margin=float(margin),
         top=tuple(entries),
         threshold=decision.threshold,
         min_probability=decision.min_probability,
@@ -192,11 +192,6 @@ def explain_answer(
         outside=answers.outside is not None and bool(answers.outside[0]),
         passage=passage,
     )
-
-
-def _margin(scores: NDArray[np.float32], cuts: Sequence[float]) -> float:
-    """Return the winner's lead, or the smallest distance from a cut; scores are in the order of likelihood."""
-    return float(scores[0] - scores[1]) if not cuts else float(np.abs(scores - np.array(cuts)).min())
 
 
 def nearest_descriptions(vector: Matrix, space: LabelSpace, vectors: dict[str, LabelVectors], *, most: int) -> Quotes:

@@ -6,7 +6,6 @@ from typing import Any, Self, final
 
 from sklearn.utils.validation import check_is_fitted
 
-from labelspace.checks import plain
 from labelspace.classify.arguments import as_label
 from labelspace.classify.base import Change, Classifier
 from labelspace.classify.bi_encoder import BiEncoderClassifier
@@ -127,8 +126,7 @@ class JointClassifier(Classifier):
 
     def state(self) -> State:
         """Return the fitted model as plain values and arrays; `from_state` is the inverse."""
-        check_is_fitted(self)
-        head, fit = self.head_, getattr(self, "fit_result_", None)
+        state, head = super().state(), self.head_
         graph = None if head.graph is None else {"view": head.near, "neighbours": head.graph.count, "own": head.own}
         facts = {
             "space": head.space.to_dict(),
@@ -136,23 +134,21 @@ class JointClassifier(Classifier):
             "graph": graph,
             "words": head.words is not None,
         }
-        return State(
-            space=self.label_space_,
-            parameters={"min_probability": plain(self.min_probability), "temperature": plain(self.temperature)},
-            fit=None if fit is None else fit.to_dict(),
-            facts={"joint": facts},
-            tensors=head.tensors(),
-            members=head.members,
-        )
+        return replace(state, facts={"joint": facts}, tensors=head.tensors(), members=head.members)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Return the fitted model of a state."""
         facts, tensors = state.facts["joint"], state.tensors
         space = LabelSpace.from_dict(facts["space"])
-        graph, smoothed, words = facts["graph"], None, None
+        graph, neighbours, words = facts["graph"], dict[str, Any](), None
         if graph is not None:
-            smoothed = tensors["smoothed"]
+            neighbours = {
+                "own": float(graph["own"]),
+                "near": int(graph["view"]),
+                "graph": Graph.of(tensors["graph"], count=int(graph["neighbours"])),
+                "smoothed": tensors["smoothed"],
+            }
         if facts["words"]:
             own = {name.removeprefix("words."): its for name, its in tensors.items() if name.startswith("words.")}
             words = ByWords.from_tensors(own, space.names)
@@ -163,11 +159,8 @@ class JointClassifier(Classifier):
             held=tensors["held"],
             space=space,
             columns={str(name): int(column) for name, column in facts["columns"].items()},
-            own=1.0 if graph is None else float(graph["own"]),
-            near=None if graph is None else int(graph["view"]),
-            graph=None if graph is None else Graph.of(tensors["graph"], count=int(graph["neighbours"])),
-            smoothed=smoothed,
             words=words,
+            **neighbours,
         )
         check_learnt(head.columns, state.space, state.place)
         head = replace(head, columns={name: head.columns[name] for name in state.space.names})

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelspace.classify.standard import Standard
-from labelspace.errors import InputError
+from labelspace.errors import InputError, warn
 from labelspace.labels import LabelSpace
 from labelspace.notebook import Shown
 from labelspace.training.abstention import coverage_limit, least_answers
@@ -160,6 +160,18 @@ def left_out(near: NDArray[np.float32], best: Columns, space: LabelSpace, refuse
     if limit.share >= HARDLY:
         return limit
     return replace(limit, note="hardly any document is below it, so if some fit no label, state a coverage")
+
+
+def still_holding(limit: NoneLimit | None, space: LabelSpace) -> NoneLimit | None:
+    """Return a limit if it was set for labels of these names and texts, else None.
+
+    Warns:
+        LabelSpaceWarning: it was set for others.
+    """
+    if limit is None or limit.holds_for(space):
+        return limit
+    warn(f"{OUTDATED}.")
+    return None
 
 
 def fingerprint(space: LabelSpace) -> str:

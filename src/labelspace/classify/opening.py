@@ -11,10 +11,10 @@ import numpy as np
 from labelspace.checks import did_you_mean
 from labelspace.classify.fetching import model_folder
 from labelspace.classify.fitted import Fitted
-from labelspace.classify.none_of_these import OUTDATED, NoneLimit
+from labelspace.classify.none_of_these import NoneLimit, still_holding
 from labelspace.classify.old_folders import CONFIG_SINCE, brought_up
 from labelspace.classify.saving import MEMBERS, damaged, read
-from labelspace.errors import ConfigError, ModelFolderError, warn
+from labelspace.errors import ConfigError, ModelFolderError
 from labelspace.header import CLASSIFIER, HEADER, read_header
 
 if TYPE_CHECKING:
@@ -125,7 +125,8 @@ def _opened(
         model = cls.from_state(replace(state, members=tuple(members)))
         if getattr(model, "encoder_", model) is None:
             raise damaged(folder, "encoder is null")
-        model.none_ = _limit_of(header, model)
+        limit = None if header.get("none") is None else NoneLimit.from_dict(header["none"])
+        model.none_ = still_holding(limit, model.label_space_)
         if "temperature" in header:
             model.tell(header["temperature"], header.get("temperature_by"))
         decision = model.decision()
@@ -142,17 +143,6 @@ def _opened(
             "line out."
         )
     return model
-
-
-def _limit_of(header: dict[str, Any], model: Fitted) -> NoneLimit | None:
-    """Return the saved limit for "none of these", unless the label file was edited since."""
-    if header.get("none") is None:
-        return None
-    limit = NoneLimit.from_dict(header["none"])
-    if limit.holds_for(model.label_space_):
-        return limit
-    warn(f"{OUTDATED}.")
-    return None
 
 
 def _class_of(folder: Path, header: dict[str, Any]) -> "type[Classifier]":

@@ -15,6 +15,7 @@ chooses the class.
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,24 +112,30 @@ def read(
     if not (folder / LABELS).is_file():
         raise ModelFolderError(f"{folder} lacks {LABELS}; it was copied in part, copy or save it again.")
     space = LabelSpace.from_file(folder / LABELS)
-    if header.get("encoder", "") is None:
-        return _read_without_encoder(folder, header, space, tensors_file)
-    from labelspace.encoders import Encoder
-
     try:
+        state = State(
+            space=space,
+            parameters={**header["parameters"]},
+            fit=header.get("fit"),
+            facts=header,
+            tensors=load_file(folder / tensors_file) if tensors_file is not None else {},
+            place=folder,
+        )
+        if header.get("encoder", "") is None:
+            return state
         # Models of November 2026 name an engine; all are computed by torch again.
         known = {key: value for key, value in header["encoding"].items() if key != "engine"}
         encoding = EncodingConfig.from_dict(known).to_dict()
         name, pooling = str(header["encoder"]["name"] or ""), header["encoder"]["pooling"]
         prompts = {f"{role}_prompt": prompt for role, prompt in header["encoder"]["prompts"].items()}
         hub = {option: header["encoder"][option] for option in ABOUT_THE_HUB if option in header["encoder"]}
-        parameters = {**header["parameters"]}
         if not name:
             raise ConfigError("the encoder that it began with has no name")
         encoding["device"] = device or _still_here(encoding["device"])
-        tensors = load_file(folder / tensors_file) if tensors_file is not None else {}
     except (OSError, KeyError, TypeError, ValueError, AttributeError, SafetensorError, ConfigError) as error:
         raise damaged(folder, error) from error
+    from labelspace.encoders import Encoder
+
     try:
         encoder = Encoder(folder, **encoding, trust_remote_code=trust_remote_code, offline=True)
         encoder.name, encoder.pooling = name, pooling
@@ -138,32 +145,14 @@ def read(
         untrained = {"name": name, "pooling": pooling, **prompts, **encoding, **hub}
         if trust_remote_code:
             untrained["trust_remote_code"] = trust_remote_code
-        return State(
+        return replace(
+            state,
             encoder=encoder,
             started_from=name,
-            space=space,
             label_vectors=_read_vectors(folder / VECTORS, encoder, space),
-            parameters={**parameters, "encoder": untrained},
-            fit=header.get("fit"),
-            facts=header,
-            tensors=tensors,
-            place=folder,
+            parameters={**state.parameters, "encoder": untrained},
         )
     except (KeyError, TypeError, SafetensorError) as error:
-        raise damaged(folder, error) from error
-
-
-def _read_without_encoder(folder: Path, header: dict[str, Any], space: LabelSpace, tensors_file: str | None) -> State:
-    try:
-        return State(
-            space=space,
-            parameters={**header["parameters"]},
-            fit=header.get("fit"),
-            facts=header,
-            tensors=load_file(folder / tensors_file) if tensors_file is not None else {},
-            place=folder,
-        )
-    except (OSError, KeyError, TypeError, SafetensorError) as error:
         raise damaged(folder, error) from error
 
 

@@ -59,12 +59,10 @@ def scored_rows(names: Any, y: Any, classes: Iterable[Any], sample_weight: Any =
     unknown = sorted({str(truth[row]) for row in rows} - known)
     if unknown:
         warn(f"y names {unknown[0]!r}, which is no label and counts as wrong.{did_you_mean(unknown[0], list(classes))}")
-    weights = as_weights(sample_weight, len(names))
-    if weights is not None and not weights[rows].any():
-        raise InputError("sample_weight is 0 for every document that has a label, so there is nothing to score.")
+    weights = _weights_of(rows, sample_weight, len(names))
     # No label is named "", and unlike None it can be sorted among names.
     answers = ["" if names[row] is None else names[row] for row in rows]
-    return ScoredRows([truth[row] for row in rows], answers, None if weights is None else weights[rows])
+    return ScoredRows([truth[row] for row in rows], answers, weights)
 
 
 def scored_sets(predicted: Any, y: Any, classes: Any, sample_weight: Any = None) -> float:
@@ -84,11 +82,16 @@ def scored_sets(predicted: Any, y: Any, classes: Any, sample_weight: Any = None)
         raise InputError("y holds no labels, so there is nothing to score; pass label names.")
     from sklearn.metrics import accuracy_score
 
-    weights = as_weights(sample_weight, len(predicted))
-    own = None if weights is None else weights[sets.known]
-    if own is not None and not own.any():
+    weights = _weights_of(sets.known, sample_weight, len(predicted))
+    return float(accuracy_score(sets.truth[sets.known], predicted[sets.known], sample_weight=weights))
+
+
+def _weights_of(rows: Any, sample_weight: Any, documents: int) -> NDArray[np.float64] | None:
+    """Return the weights of the rows that have a label, given by number or as a mask."""
+    weights = as_weights(sample_weight, documents)
+    if weights is not None and not weights[rows].any():
         raise InputError("sample_weight is 0 for every document that has a label, so there is nothing to score.")
-    return float(accuracy_score(sets.truth[sets.known], predicted[sets.known], sample_weight=own))
+    return None if weights is None else weights[rows]
 
 
 def as_weights(sample_weight: Any, documents: int) -> NDArray[np.float64] | None:

@@ -35,6 +35,9 @@ class Material:
     sets: LabelSets | None
     """Their labels; None: they are unlabelled."""
 
+    pool: Pool | None
+    """The pool that they are, if they are unlabelled."""
+
 
 def check_several(space: LabelSpace, several: object, labels_per_text: object, threshold: float | None) -> LabelSpace:
     """Check the arguments that concern several labels, and return the label space with its `several`.
@@ -81,7 +84,7 @@ def material(space: LabelSpace, X: Any, y: Any, labels_per_text: float | None, *
         )
     if y is None:
         pool = X if isinstance(X, Pool) else sample_pool(X, size=DOCUMENTS, seed=seed, what="X")
-        found = Material(pool.texts, None)
+        found = Material(pool.texts, None, pool)
     else:
         if labels_per_text is not None:
             raise ConfigError("labels_per_text does nothing beside labelled rows, which set the cuts; leave one out.")
@@ -89,7 +92,7 @@ def material(space: LabelSpace, X: Any, y: Any, labels_per_text: float | None, *
         sets = as_label_sets(y, space.names, n_documents=len(texts), separator=SEPARATOR)
         if not sets.truth.any():
             raise InputError("y gives no document a label, so there is nothing to set a cut on; leave y out.")
-        found = Material(texts, sets)
+        found = Material(texts, sets, None)
     if len(found.texts) < LEAST_DOCUMENTS:
         raise InputError(
             f"the cuts of several labels need {LEAST_DOCUMENTS} different documents or more. Got "

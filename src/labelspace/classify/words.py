@@ -1,12 +1,13 @@
 """`WordsClassifier`: TF-IDF and a linear model, without an encoder."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self, final
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from labelspace.checks import as_seed, check_number, plain
+from labelspace.checks import as_seed, check_number
 from labelspace.classify.arguments import as_label, one_label_space, warn_of_unread
 from labelspace.classify.base import Change, Classifier
 from labelspace.classify.by_words import ByWords
@@ -139,15 +140,9 @@ class WordsClassifier(Classifier):
 
     def state(self) -> State:
         """Return the fitted model as plain values and arrays; `from_state` is the inverse."""
-        check_is_fitted(self)
-        fit = getattr(self, "fit_result_", None)
-        return State(
-            space=self.label_space_,
-            parameters={k: plain(v) for k, v in self.get_params(deep=False).items() if k not in self.not_parameters},
-            fit=None if fit is None else fit.to_dict(),
-            facts={"words": {"labels": list(self.head_.columns)}},
-            tensors=self.head_.tensors(),
-        )
+        state = super().state()
+        facts = {"words": {"labels": list(self.head_.columns)}}
+        return replace(state, facts=facts, tensors=self.head_.tensors())
 
     @classmethod
     def from_state(cls, state: State) -> Self:

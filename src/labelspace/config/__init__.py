@@ -1,6 +1,6 @@
 """Frozen, keyword-only configurations: a run is one value that can be printed, saved and loaded.
 
-`__post_init__` checks every field. A contract test holds the estimators' defaults to the defaults here.
+Making one checks every field. A contract test holds the estimators' defaults to the defaults here.
 """
 
 from labelspace.config.consensus import ConsensusConfig

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import final
 
-from labelspace.checks import check_choice, check_number
+from labelspace.checks import check_choice
 from labelspace.config.decision import LONG_TEXTS, DecisionConfig
 from labelspace.config.saved import SavedConfig
 
@@ -68,28 +68,20 @@ class ConsensusConfig(SavedConfig):
     """Guard: lowest agreement beyond chance (kappa) of near documents with one another, of the view by words with the
     answers that it learnt from, and of smoothing with the answers before it."""
 
-    def __post_init__(self) -> None:
-        self._keep_plain()
-        if isinstance(self.view_steps, str):
-            check_choice("view_steps", self.view_steps, ("auto",))
-        else:
-            check_number("view_steps", self.view_steps, least=1, whole=True)
-        check_number("slow_documents", self.slow_documents, least=1, whole=True)
-        check_number("documents", self.documents, least=2, whole=True)
-        if self.price is not None:
-            check_number("price", self.price, least=0)
-        check_number("temperature", self.temperature, above=0)
-        if isinstance(self.alpha, str):
-            check_choice("alpha", self.alpha, ("auto",))
-        else:
-            check_number("alpha", self.alpha, least=0, most=1)
+    def _check(self) -> None:
+        self._check_numbers("view_steps", least=1, whole=True, words=("auto",))
+        self._check_numbers("slow_documents", least=1, whole=True)
+        self._check_numbers("documents", least=2, whole=True)
+        self._check_numbers("price", least=0, or_none=True)
+        self._check_numbers("temperature", above=0)
+        self._check_numbers("alpha", least=0, most=1, words=("auto",))
         check_choice("long_texts", self.long_texts, LONG_TEXTS)
-        check_number("neighbours", self.neighbours, least=0, whole=True)
-        check_number("rounds", self.rounds, least=1, whole=True)
-        check_number("own", self.own, least=0, most=1)
+        self._check_numbers("neighbours", least=0, whole=True)
+        self._check_numbers("rounds", least=1, whole=True)
+        self._check_numbers("own", least=0, most=1)
         check_choice("words", self.words, (False, True))
-        check_number("C", self.C, above=0)
-        check_number("folds", self.folds, least=2, whole=True)
+        self._check_numbers("C", above=0)
+        self._check_numbers("folds", least=2, whole=True)
         check_choice("guards", self.guards, (False, True))
-        check_number("documents_per_label", self.documents_per_label, least=0, whole=True)
-        check_number("min_agreement", self.min_agreement, least=0, most=1)
+        self._check_numbers("documents_per_label", least=0, whole=True)
+        self._check_numbers("min_agreement", least=0, most=1)

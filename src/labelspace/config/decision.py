@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import final
 
-from labelspace.checks import check_choice, check_number
+from labelspace.checks import check_choice
 from labelspace.config.saved import SavedConfig
 from labelspace.config.training import TrainingConfig
 
@@ -39,14 +39,10 @@ class DecisionConfig(SavedConfig):
     """Whether texts longer than the encoder's limit are `"cut"` to it or read in `"windows"`, the best of which count
     for each label; for models of descriptions."""
 
-    def __post_init__(self) -> None:
-        self._keep_plain()
+    def _check(self) -> None:
         check_choice("anchor", self.anchor, ANCHORS)
-        check_number("temperature", self.temperature, above=0)
-        if self.threshold is not None:
-            check_number("threshold", self.threshold, least=-1, most=1)
-        if self.labels_per_text is not None:
-            check_number("labels_per_text", self.labels_per_text, above=0)
-        if self.min_probability is not None:
-            check_number("min_probability", self.min_probability, least=0, most=1)
+        self._check_numbers("temperature", above=0)
+        self._check_numbers("threshold", least=-1, most=1, or_none=True)
+        self._check_numbers("labels_per_text", above=0, or_none=True)
+        self._check_numbers("min_probability", least=0, most=1, or_none=True)
         check_choice("long_texts", self.long_texts, LONG_TEXTS)

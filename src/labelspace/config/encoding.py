@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import final
 
-from labelspace.checks import check_choice, check_number
+from labelspace.checks import check_choice
 from labelspace.config.saved import SavedConfig
 from labelspace.errors import ConfigError
 
@@ -33,11 +33,9 @@ class EncodingConfig(SavedConfig):
     max_tokens: int | None = None
     """Maximum tokens read from a text, 4 or more. None: the encoder's own limit."""
 
-    def __post_init__(self) -> None:
-        self._keep_plain()
+    def _check(self) -> None:
         check_choice("dtype", self.dtype, DTYPES)
-        check_number("token_budget", self.token_budget, least=1, whole=True)
-        if self.max_tokens is not None:
-            check_number("max_tokens", self.max_tokens, least=4, whole=True)
+        self._check_numbers("token_budget", least=1, whole=True)
+        self._check_numbers("max_tokens", least=4, whole=True, or_none=True)
         if not isinstance(self.device, str) or not self.device:
             raise ConfigError(f"device must be 'auto' or a torch device such as 'cpu'. Got {self.device!r} instead.")

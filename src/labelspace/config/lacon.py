@@ -112,32 +112,25 @@ class LaConConfig(SavedConfig):
     max_tokens_in_memory: int = 16_384
     """Maximum tokens whose activations are held at once; a larger batch is split into chunks with the same gradient."""
 
-    def __post_init__(self) -> None:
-        self._keep_plain()
+    def _check(self) -> None:
         check_choice("objective", self.objective, LACON_OBJECTIVES)
         check_choice("head", self.head, LACON_HEADS)
         check_choice("projection_head", self.projection_head, (False, True, "auto"))
-        for name in ("heads", "max_steps"):
-            if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), least=1, whole=True)
-        check_number("temperature", self.temperature, above=0)
-        for name in ("regularizer_weight", "instance_weight", "label_weight", "weight_decay"):
-            check_number(name, getattr(self, name), least=0)
+        self._check_numbers("heads", "max_steps", least=1, whole=True, or_none=True)
+        self._check_numbers("temperature", above=0)
+        self._check_numbers("regularizer_weight", "instance_weight", "label_weight", "weight_decay", least=0)
         check_choice("init", self.init, LABEL_STARTS)
         for name in ("description_weight", "validation", "learning_rate"):
             value = getattr(self, name)
             if isinstance(value, str) and value != "auto":
                 raise ConfigError(f"{name} must be a number or 'auto'. Got {value!r} instead.")
-        for name, most in (("description_weight", 1), ("validation", 0.9)):
-            if getattr(self, name) != "auto":
-                check_number(name, getattr(self, name), least=0, most=most)
-        if self.learning_rate != "auto":
-            check_number("learning_rate", self.learning_rate, above=0, most=1)
-        check_number("head_learning_rate", self.head_learning_rate, above=0, most=1)
-        for name in ("batch_size", "epochs", "patience", "max_tokens_in_memory"):
-            check_number(name, getattr(self, name), least=1, whole=True)
-        check_number("description_steps", self.description_steps, least=0, whole=True)
-        check_number("warmup", self.warmup, least=0, most=1)
+        self._check_numbers("description_weight", least=0, most=1, words=("auto",))
+        self._check_numbers("validation", least=0, most=0.9, words=("auto",))
+        self._check_numbers("learning_rate", above=0, most=1, words=("auto",))
+        self._check_numbers("head_learning_rate", above=0, most=1)
+        self._check_numbers("batch_size", "epochs", "patience", "max_tokens_in_memory", least=1, whole=True)
+        self._check_numbers("description_steps", least=0, whole=True)
+        self._check_numbers("warmup", least=0, most=1)
         if isinstance(self.class_weight, Mapping):
             weights = {str(name).strip(): plain(weight) for name, weight in self.class_weight.items()}
             for name, weight in weights.items():

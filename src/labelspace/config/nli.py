@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import final
 
-from labelspace.checks import check_choice, check_number
+from labelspace.checks import check_choice
 from labelspace.config.encoding import DTYPES
 from labelspace.config.saved import SavedConfig
 from labelspace.errors import ConfigError
@@ -87,26 +87,20 @@ class NLIConfig(SavedConfig):
     device: str = "auto"
     """Torch device. `"auto"`: a GPU if there is one."""
 
-    def __post_init__(self) -> None:
-        self._keep_plain()
+    def _check(self) -> None:
         check_choice("variant", self.variant, NLI_VARIANTS)
         if not isinstance(self.leave_out, tuple) or not all(isinstance(name, str) and name for name in self.leave_out):
             raise ConfigError(f"leave_out must be a tuple of names of sources. Got {self.leave_out!r} instead.")
-        for name, least in (("max_tokens", 8), ("max_pairs", 1), ("max_steps", 1)):
-            if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), least=least, whole=True)
-        for name, least in (("epochs", 1), ("batch_size", 1), ("patience", 1), ("dev_per_class", 1), ("window", 1)):
-            check_number(name, getattr(self, name), least=least, whole=True)
-        if self.max_seconds is not None:
-            check_number("max_seconds", self.max_seconds, above=0)
-        for name in ("learning_rate", "head_learning_rate"):
-            if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), above=0, most=1)
-        check_number("warmup", self.warmup, least=0, most=0.99)
-        check_number("weight_decay", self.weight_decay, least=0)
-        check_number("dropout", self.dropout, least=0, most=0.99)
-        check_number("evaluate_every", self.evaluate_every, above=0, most=1)
-        check_number("seed", self.seed, least=0, whole=True)
+        self._check_numbers("max_tokens", least=8, whole=True, or_none=True)
+        self._check_numbers("max_pairs", "max_steps", least=1, whole=True, or_none=True)
+        self._check_numbers("epochs", "batch_size", "patience", "dev_per_class", "window", least=1, whole=True)
+        self._check_numbers("max_seconds", above=0, or_none=True)
+        self._check_numbers("learning_rate", "head_learning_rate", above=0, most=1, or_none=True)
+        self._check_numbers("warmup", least=0, most=0.99)
+        self._check_numbers("weight_decay", least=0)
+        self._check_numbers("dropout", least=0, most=0.99)
+        self._check_numbers("evaluate_every", above=0, most=1)
+        self._check_numbers("seed", least=0, whole=True)
         check_choice("dtype", self.dtype, DTYPES)
         if not isinstance(self.device, str) or not self.device:
             raise ConfigError(f"device must be 'auto' or a torch device such as 'cpu'. Got {self.device!r} instead.")

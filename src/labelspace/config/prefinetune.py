@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import final
 
-from labelspace.checks import check_choice, check_number
+from labelspace.checks import check_choice
 from labelspace.config.saved import SavedConfig
 
 CENTRES = ("median", "mean")
@@ -68,22 +68,18 @@ class PrefinetuneConfig(SavedConfig):
     max_tokens_in_memory: int = 16_384
     """Maximum tokens whose activations are held at once; a larger batch is split into chunks with the same gradient."""
 
-    def __post_init__(self) -> None:
-        self._keep_plain()
-        for name in ("regularizer_weight", "gamma", "weight_decay"):
-            check_number(name, getattr(self, name), least=0)
-        check_number("rho", self.rho, above=0, most=1)
-        check_number("eta", self.eta, least=0, most=1)
+    def _check(self) -> None:
+        self._check_numbers("regularizer_weight", "gamma", "weight_decay", least=0)
+        self._check_numbers("rho", above=0, most=1)
+        self._check_numbers("eta", least=0, most=1)
         check_choice("centre", self.centre, CENTRES)
-        check_number("temperature", self.temperature, above=0)
-        check_number("learning_rate", self.learning_rate, above=0, most=1)
-        check_number("warmup", self.warmup, least=0, most=0.99)
-        check_number("validation", self.validation, least=0, most=0.5)
+        self._check_numbers("temperature", above=0)
+        self._check_numbers("learning_rate", above=0, most=1)
+        self._check_numbers("warmup", least=0, most=0.99)
+        self._check_numbers("validation", least=0, most=0.5)
         # A pair alone in its batch has no negatives: its main loss is always 0.
-        check_number("batch_size", self.batch_size, least=2, whole=True)
-        for name in ("epochs", "max_tokens_in_memory"):
-            check_number(name, getattr(self, name), least=1, whole=True)
-        for name, least in (("max_tokens", 4), ("per_source", 1)):
-            if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), least=least, whole=True)
+        self._check_numbers("batch_size", least=2, whole=True)
+        self._check_numbers("epochs", "max_tokens_in_memory", least=1, whole=True)
+        self._check_numbers("max_tokens", least=4, whole=True, or_none=True)
+        self._check_numbers("per_source", least=1, whole=True, or_none=True)
         check_choice("encoder_dropout", self.encoder_dropout, (False, True))

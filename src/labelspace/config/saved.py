@@ -1,18 +1,33 @@
-"""Conversion of configurations to plain values and back."""
+"""Checks of configurations, and their conversion to plain values and back."""
 
+from abc import ABC, abstractmethod
 from dataclasses import asdict, fields
 from typing import Any, Self
 
-from labelspace.checks import check_keys, plain
+from labelspace.checks import check_choice, check_keys, check_number, plain
 
 
-class SavedConfig:
-    """Base of the configurations: conversion to and from dictionaries."""
+class SavedConfig(ABC):
+    """Base of the configurations: checks, and conversion to and from dictionaries."""
 
-    def _keep_plain(self) -> None:
+    def __post_init__(self) -> None:
         """Convert numpy scalars to Python scalars, before they are checked or saved."""
         for field in fields(self):  # pyright: ignore[reportArgumentType]
             object.__setattr__(self, field.name, plain(getattr(self, field.name)))
+        self._check()
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Raise ConfigError unless every field is valid."""
+
+    def _check_numbers(self, *names: str, words: tuple[str, ...] = (), or_none: bool = False, **bounds: Any) -> None:
+        """Raise ConfigError unless each field is a number within the bounds of `check_number`, a word or None."""
+        for name in names:
+            value = getattr(self, name)
+            if words and isinstance(value, str):
+                check_choice(name, value, words)
+            elif value is not None or not or_none:
+                check_number(name, value, **bounds)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain values, ready for JSON."""

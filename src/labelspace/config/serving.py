@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import final
 
-from labelspace.checks import check_number
 from labelspace.config.saved import SavedConfig
 
 
@@ -30,9 +29,7 @@ class ServingConfig(SavedConfig):
     wait: float = 0.003
     """Seconds to wait for more requests where several clients are active; a single client never waits."""
 
-    def __post_init__(self) -> None:
-        self._keep_plain()
-        for name in ("max_waiting", "max_characters", "max_options", "together"):
-            check_number(name, getattr(self, name), least=1, whole=True)
-        check_number("max_megabytes", self.max_megabytes, above=0)
-        check_number("wait", self.wait, least=0, most=1)
+    def _check(self) -> None:
+        self._check_numbers("max_waiting", "max_characters", "max_options", "together", least=1, whole=True)
+        self._check_numbers("max_megabytes", above=0)
+        self._check_numbers("wait", least=0, most=1)

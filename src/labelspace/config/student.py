@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import final
 
-from labelspace.checks import check_choice, check_number
+from labelspace.checks import check_choice
 from labelspace.config.saved import SavedConfig
 
 
@@ -42,16 +42,10 @@ class StudentConfig(SavedConfig):
     max_tokens_in_memory: int = 16_384
     """Maximum tokens whose activations are held at once; a larger batch is split into chunks with the same gradient."""
 
-    def __post_init__(self) -> None:
-        self._keep_plain()
-        for name in ("documents", "epochs", "batch_size", "max_tokens_in_memory"):
-            check_number(name, getattr(self, name), least=1, whole=True)
-        if self.learning_rate == "auto" or isinstance(self.learning_rate, str):
-            check_choice("learning_rate", self.learning_rate, ("auto",))
-        else:
-            check_number("learning_rate", self.learning_rate, above=0, most=1)
-        check_number("temperature", self.temperature, above=0)
-        check_number("description_weight", self.description_weight, least=0, most=1)
-        check_number("warmup", self.warmup, least=0, most=1)
-        check_number("weight_decay", self.weight_decay, least=0)
+    def _check(self) -> None:
+        self._check_numbers("documents", "epochs", "batch_size", "max_tokens_in_memory", least=1, whole=True)
+        self._check_numbers("learning_rate", above=0, most=1, words=("auto",))
+        self._check_numbers("temperature", above=0)
+        self._check_numbers("description_weight", "warmup", least=0, most=1)
+        self._check_numbers("weight_decay", least=0)
         check_choice("encoder_dropout", self.encoder_dropout, (False, True))

@@ -35,16 +35,15 @@ class SearchConfig(SavedConfig):
     pairs: int = 50_000
     """Number of pairs (i, j), i != j, in the uniformity estimate (section 4)."""
 
-    def __post_init__(self) -> None:
-        self._keep_plain()
+    def _check(self) -> None:
         if not isinstance(self.rates, tuple) or not self.rates:
             raise ConfigError(f"rates must be a tuple of one learning rate or more. Got {self.rates!r} instead.")
         for rate in self.rates:
             check_number("rates", rate, above=0, most=1)
         check_choice("strategy", self.strategy, SEARCHES)
-        check_number("steps", self.steps, least=1, whole=True)
-        check_number("documents", self.documents, least=2, whole=True)
-        check_number("pairs", self.pairs, least=1, whole=True)
+        self._check_numbers("steps", least=1, whole=True)
+        self._check_numbers("documents", least=2, whole=True)
+        self._check_numbers("pairs", least=1, whole=True)
 
 
 @final
@@ -98,29 +97,22 @@ class TrainingConfig(SavedConfig):
     max_tokens_in_memory: int = 16_384
     """Maximum tokens whose activations are held at once; a larger sweep is split into chunks with the same gradient."""
 
-    def __post_init__(self) -> None:
-        self._keep_plain()
+    def _check(self) -> None:
         check_choice("objective", self.objective, OBJECTIVES)
-        check_number("temperature", self.temperature, above=0)
-        if isinstance(self.learning_rate, str):
-            check_choice("learning_rate", self.learning_rate, ("auto", "uniformity", "base"))
-        else:
-            check_number("learning_rate", self.learning_rate, above=0, most=1)
-        check_number("max_steps", self.max_steps, least=1, whole=True)
-        check_number("warmup", self.warmup, least=0, most=1)
-        check_number("check_every", self.check_every, least=1, whole=True)
-        check_number("patience", self.patience, least=1, whole=True)
-        check_number("tolerance", self.tolerance, least=0)
+        self._check_numbers("temperature", above=0)
+        self._check_numbers("learning_rate", above=0, most=1, words=("auto", "uniformity", "base"))
+        self._check_numbers("max_steps", least=1, whole=True)
+        self._check_numbers("warmup", least=0, most=1)
+        self._check_numbers("check_every", "patience", least=1, whole=True)
+        self._check_numbers("tolerance", least=0)
         check_choice("encoder_dropout", self.encoder_dropout, (False, True))
-        check_number("weight_decay", self.weight_decay, least=0)
-        if self.descriptions_per_label is not None:
-            check_number("descriptions_per_label", self.descriptions_per_label, least=1, whole=True)
-        check_number("freeze_layers", self.freeze_layers, least=0, whole=True)
-        if self.lora_rank is not None:
-            check_number("lora_rank", self.lora_rank, least=1, whole=True)
-            if self.freeze_layers:
-                raise ConfigError(
-                    f"lora_rank and freeze_layers exclude each other. Got lora_rank={self.lora_rank} and "
-                    f"freeze_layers={self.freeze_layers}; leave one of them out."
-                )
-        check_number("max_tokens_in_memory", self.max_tokens_in_memory, least=1, whole=True)
+        self._check_numbers("weight_decay", least=0)
+        self._check_numbers("descriptions_per_label", least=1, whole=True, or_none=True)
+        self._check_numbers("freeze_layers", least=0, whole=True)
+        self._check_numbers("lora_rank", least=1, whole=True, or_none=True)
+        if self.lora_rank is not None and self.freeze_layers:
+            raise ConfigError(
+                f"lora_rank and freeze_layers exclude each other. Got lora_rank={self.lora_rank} and "
+                f"freeze_layers={self.freeze_layers}; leave one of them out."
+            )
+        self._check_numbers("max_tokens_in_memory", least=1, whole=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import final
 
-from labelspace.checks import check_choice, check_number
+from labelspace.checks import check_choice
 from labelspace.config.saved import SavedConfig
 
 EXTRACTORS = ("textcnn", "cls", "eos", "mean", "mlp", "attention")
@@ -68,28 +68,17 @@ class UncertaintyConfig(SavedConfig):
     """Maximum size of the folder of token states in bytes, 10 GiB by default; the least recently used are deleted
     first."""
 
-    def __post_init__(self) -> None:
-        self._keep_plain()
+    def _check(self) -> None:
         check_choice("extractor", self.extractor, EXTRACTORS)
         check_choice("uncertain", self.uncertain, (False, True))
         check_choice("contrastive", self.contrastive, CONTRASTIVES)
-        check_number("contrastive_weight", self.contrastive_weight, least=0, most=1)
-        for name in ("kl_weight", "weight_decay"):
-            check_number(name, getattr(self, name), least=0)
-        check_number("contrastive_temperature", self.contrastive_temperature, above=0)
-        check_number("dropout", self.dropout, least=0, most=0.99)
-        if isinstance(self.learning_rate, str):
-            check_choice("learning_rate", self.learning_rate, ("auto",))
-        else:
-            check_number("learning_rate", self.learning_rate, above=0, most=1)
-        check_number("cache_bytes", self.cache_bytes, least=0, whole=True)
-        check_number("batch_size", self.batch_size, least=1, whole=True)
-        if isinstance(self.epochs, str):
-            check_choice("epochs", self.epochs, ("auto",))
-        else:
-            check_number("epochs", self.epochs, least=1, whole=True)
-        check_number("warmup", self.warmup, least=0, most=1)
-        if isinstance(self.validation, str):
-            check_choice("validation", self.validation, ("auto",))
-        else:
-            check_number("validation", self.validation, least=0, most=0.9)
+        self._check_numbers("contrastive_weight", least=0, most=1)
+        self._check_numbers("kl_weight", "weight_decay", least=0)
+        self._check_numbers("contrastive_temperature", above=0)
+        self._check_numbers("dropout", least=0, most=0.99)
+        self._check_numbers("learning_rate", above=0, most=1, words=("auto",))
+        self._check_numbers("cache_bytes", least=0, whole=True)
+        self._check_numbers("batch_size", least=1, whole=True)
+        self._check_numbers("epochs", least=1, whole=True, words=("auto",))
+        self._check_numbers("warmup", least=0, most=1)
+        self._check_numbers("validation", least=0, most=0.9, words=("auto",))

@@ -14,7 +14,7 @@ from labelspace.classify import Answers, Classifier, Explanation, WordsClassifie
 from labelspace.classify.answers import AnswerBlock
 from labelspace.classify.arguments import check_targets, one_label_space
 from labelspace.classify.base import Answering
-from labelspace.classify.by_joint import ByJoint, Seen
+from labelspace.classify.by_joint import Seen
 from labelspace.classify.joint import JointClassifier
 from labelspace.classify.none_of_these import NoneLimit
 from labelspace.classify.settings import merged
@@ -24,7 +24,7 @@ from labelspace.consensus.asking import View, ask, checked_views, scale_of
 from labelspace.consensus.members import Members, as_options
 from labelspace.consensus.prior import as_prior
 from labelspace.consensus.signals import NEIGHBOURS
-from labelspace.consensus.steps import Consensus, agree
+from labelspace.consensus.steps import Consensus, agree, joint_head
 from labelspace.consensus.sureness import Sureness, of_student, sureness
 from labelspace.consensus.teach import Taught, teach
 from labelspace.consensus.views import WORDS, check_student, check_views, name_of
@@ -182,11 +182,8 @@ class ConsensusClassifier(Answering):
         Warns:
             LabelSpaceWarning: the student follows the consensus poorly.
         """
-        space, config, seed = (
-            one_label_space(self.labels, type(self).__name__),
-            self.consensus_config(),
-            as_seed(self.seed),
-        )
+        space = one_label_space(self.labels, type(self).__name__)
+        config, seed = self.consensus_config(), as_seed(self.seed)
         others, words = check_views(self.views, student=self.student)
         config = config if words else replace(config, words=False)
         check_student(self.student)
@@ -222,7 +219,7 @@ class ConsensusClassifier(Answering):
         sure = _sureness(found, seen, texts, space, seed)
         if self.student is None:
             scales = tuple(scale_of(one, view.given, config) for one, view in zip(members, views, strict=False))
-            model, taught = _answering(found, members, scales, space, config), None
+            model, taught = _answering(found, members, scales, space), None
         else:
             taught = self._teach(found, views, members, student, texts, space, opener)
             model = taught.model
@@ -354,29 +351,12 @@ def _pool_of(X: Any, config: ConsensusConfig, seed: int) -> Pool:
 
 
 def _answering(
-    found: Consensus,
-    members: tuple[Classifier, ...],
-    scales: tuple[float, ...],
-    space: LabelSpace,
-    config: ConsensusConfig,
+    found: Consensus, members: tuple[Classifier, ...], scales: tuple[float, ...], space: LabelSpace
 ) -> Classifier:
     """Return the views of a consensus as one classifier, or the only one if no step was kept."""
     if len(members) == 1 and not any(step.kept for step in found.steps):
         return members[0]
-    head = ByJoint(
-        members=members,
-        scales=scales,
-        shifts=found.shifts,
-        held=found.held,
-        space=space,
-        columns={name: column for column, name in enumerate(space.names)},
-        own=config.own,
-        near=found.near,
-        graph=found.graph,
-        smoothed=found.smoothed,
-        words=found.words,
-    )
-    return JointClassifier.of(head)
+    return JointClassifier.of(joint_head(found, space, members, scales))
 
 
 def _sureness(
@@ -405,9 +385,8 @@ def _set_temperature(model: Any, sure: Sureness, scale: float) -> bool:
 
 def _tell_model(model: Any, result: ConsensusFit) -> None:
     """Write into the model who taught it, so that its saved folder says so."""
-    if not isinstance(model, (JointClassifier, WordsClassifier)):
-        before: Any = getattr(model, "fit_result_", None)
-        taught: Any = model
-        taught.fit_result_ = SavedFit({**(before.to_dict() if before else {}), "consensus": result.to_dict()})
-    else:
+    if isinstance(model, (JointClassifier, WordsClassifier)):
         model.fit_result_ = result
+    else:
+        before: Any = getattr(model, "fit_result_", None)
+        model.fit_result_ = SavedFit({**(before.to_dict() if before else {}), "consensus": result.to_dict()})

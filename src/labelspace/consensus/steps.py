@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
-from labelspace.classify.by_joint import FLOOR, TINY, Seen, by_words
+from labelspace.classify.base import Classifier
+from labelspace.classify.by_joint import FLOOR, TINY, ByJoint, Seen, by_words
 from labelspace.classify.by_words import ByWords
 from labelspace.config import ConsensusConfig
 from labelspace.consensus.agreement import kappa
@@ -207,6 +208,25 @@ def agree(
         smoothed=smoothed,
         words=words,
         config=config,
+    )
+
+
+def joint_head(
+    found: Consensus, space: LabelSpace, members: tuple[Classifier, ...] = (), scales: tuple[float, ...] = ()
+) -> ByJoint:
+    """Return what a consensus learnt as the head that joins its views; without members it joins what they said."""
+    return ByJoint(
+        members=members,
+        scales=scales,
+        shifts=found.shifts,
+        held=found.held,
+        space=space,
+        columns={name: column for column, name in enumerate(space.names)},
+        own=found.config.own,
+        near=found.near,
+        graph=found.graph,
+        smoothed=found.smoothed,
+        words=found.words,
     )
 
 

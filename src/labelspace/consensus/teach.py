@@ -30,6 +30,7 @@ from labelspace.training import Callback
 from labelspace.training.student import StudentFit, train_student
 
 Rows = NDArray[np.intp]
+Logits = NDArray[np.float64]
 
 FOLLOWS = 0.6
 """Lowest agreement (kappa) of a student that follows. In a trial on five data sets with 100 to 2,000 documents,
@@ -59,7 +60,7 @@ class Taught:
     training: StudentFit | None = field(repr=False)
     """Training of a student that is an encoder."""
 
-    logits: NDArray[np.float64] = field(repr=False)
+    logits: Logits = field(repr=False)
     """[text label], what it says about these documents."""
 
     agreed: float
@@ -147,22 +148,13 @@ def _teach_words(found: Consensus, texts: Sequence[str], space: LabelSpace, *, s
 
     part = np.random.default_rng(child_seed(seed, "student")).permutation(len(texts)) % FOLDS
     asked: list[int] = []
-    logits: list[NDArray[np.float64]] = []
+    logits: list[Logits] = []
     for number in range(FOLDS):
         inside, outside = np.flatnonzero(part != number), np.flatnonzero(part == number)
         if len(outside) and len(asked) < ENOUGH:
             asked += outside.tolist()
             logits.append(_logits(learn(inside), texts, outside, space))
-    found_by = np.concatenate(logits)
-    return Taught(
-        model=learn(np.arange(len(texts))),
-        kappa=kappa(found_by.argmax(axis=1), columns[asked], len(space)),
-        documents=len(asked),
-        held_out=True,
-        training=None,
-        logits=found_by,
-        agreed=float((found_by.argmax(axis=1) == columns[asked]).mean()),
-    )
+    return _taught(learn(np.arange(len(texts))), np.concatenate(logits), columns[asked], held_out=True)
 
 
 def _teach_encoder(
@@ -190,14 +182,22 @@ def _teach_encoder(
     model.encoder = student.encoder
     asked = held_out if len(held_out) else np.arange(len(texts))
     logits = _logits(model, texts, asked, space)
+    return _taught(model, logits, columns[asked], held_out=len(held_out) > 0, training=result)
+
+
+def _taught(
+    model: Classifier, logits: Logits, wanted: Rows, *, held_out: bool, training: StudentFit | None = None
+) -> Taught:
+    """Return a student with its agreement on documents of which the consensus wants these columns."""
+    answers = logits.argmax(axis=1)
     return Taught(
         model=model,
-        kappa=kappa(logits.argmax(axis=1), columns[asked], len(space)),
-        documents=len(asked),
-        held_out=len(held_out) > 0,
-        training=result,
+        kappa=kappa(answers, wanted, logits.shape[1]),
+        documents=len(wanted),
+        held_out=held_out,
+        training=training,
         logits=logits,
-        agreed=float((logits.argmax(axis=1) == columns[asked]).mean()),
+        agreed=float((answers == wanted).mean()),
     )
 
 
@@ -206,7 +206,7 @@ def _answers(found: Consensus) -> tuple[Rows, NDArray[np.float64]]:
     return found.logits.argmax(axis=1), found.probabilities.max(axis=1)
 
 
-def _logits(model: Classifier, texts: Sequence[str], rows: Rows, space: LabelSpace) -> NDArray[np.float64]:
+def _logits(model: Classifier, texts: Sequence[str], rows: Rows, space: LabelSpace) -> Logits:
     """Return the student's scores of some documents, divided by its temperature, [text label]."""
     return model.scores([texts[row] for row in rows], space).astype(np.float64) / model.decision().temperature
 

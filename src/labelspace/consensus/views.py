@@ -22,11 +22,11 @@ from labelspace.classify.arguments import as_encoder
 from labelspace.classify.base import Classifier
 from labelspace.classify.bi_encoder import BiEncoderClassifier
 from labelspace.classify.fetching import model_folder
-from labelspace.classify.none_of_these import OUTDATED
+from labelspace.classify.none_of_these import still_holding
 from labelspace.config import DecisionConfig
 from labelspace.corpus import Kind
 from labelspace.encoders import Encoder
-from labelspace.errors import ConfigError, warn
+from labelspace.errors import ConfigError
 from labelspace.families.endpoint_address import check_endpoint
 from labelspace.header import CLASSIFIER, kind_of
 from labelspace.labels import LabelSpace
@@ -205,9 +205,5 @@ def _copy(model: Classifier, space: LabelSpace) -> Classifier:
         if name in given:
             setattr(copy, name, given[name])
     copy.temperature_ = model.temperature_
-    if model.none_ is not None:
-        if model.none_.holds_for(copy.label_space_):
-            copy.none_ = model.none_
-        else:
-            warn(f"{OUTDATED}.")
+    copy.none_ = still_holding(model.none_, copy.label_space_)
     return copy

@@ -89,7 +89,7 @@ def with_drafts(space: LabelSpace, drafts: Sequence[Draft]) -> LabelSpace:
         replace(label, descriptions=(*label.descriptions, *(one.text for one in drafts if one.label == label.name)))
         for label in space
     ]
-    return LabelSpace(labels, name=space.name, template=space.template, outside=space.outside, several=space.several)
+    return replace(space, labels=labels)
 
 
 def marked_file(file: Path, space: LabelSpace, drafts: Sequence[Draft], mark: str) -> tuple[str, bool]:

@@ -282,7 +282,7 @@ class LabelSpace:
             >>> LabelSpace.from_names(["sports", "world"]).add(Label("business")).names
             ('sports', 'world', 'business')
         """
-        return self._with((*self.labels, label))
+        return replace(self, labels=(*self.labels, label))
 
     def rename(self, old: str, new: str) -> "LabelSpace":
         """Return a space in which one label has another name; no score changes.
@@ -310,7 +310,7 @@ class LabelSpace:
             raise LabelFileError(f"label {quoted(old)}: another label is called {quoted(new)}; choose another name.")
         phrase = old if label.phrase is None and label.verbalizer is None else label.phrase
         renamed = replace(label, name=new, phrase=phrase)
-        return self._with(renamed if each is label else each for each in self.labels)
+        return replace(self, labels=(renamed if each is label else each for each in self.labels))
 
     def remove(self, name: str) -> "LabelSpace":
         """Return a space without one label.
@@ -323,7 +323,7 @@ class LabelSpace:
             ('sports', 'business')
         """
         gone = self.index(name)
-        return self._with(label for i, label in enumerate(self.labels) if i != gone)
+        return replace(self, labels=(label for i, label in enumerate(self.labels) if i != gone))
 
     def reorder(self, names: Iterable[str]) -> "LabelSpace":
         """Return a space with the same labels in another order.
@@ -343,7 +343,7 @@ class LabelSpace:
         missing = [name for name in self.names if name not in set(names)]
         if missing:
             raise LabelFileError(f"the new order leaves out {', '.join(map(quoted, missing))}; give every name once.")
-        return self._with(labels)
+        return replace(self, labels=labels)
 
     def with_descriptions(self, count: int, seed: int = 0) -> "LabelSpace":
         """Return a space with at most `count` descriptions per label, drawn at random, in their original order.
@@ -371,7 +371,4 @@ class LabelSpace:
             order = sorted(range(len(texts)), key=lambda i: child_seed(seed, "descriptions", label.name, texts[i]))
             return replace(label, descriptions=tuple(texts[i] for i in sorted(order[:count])))
 
-        return self._with(draw(label) for label in self.labels)
-
-    def _with(self, labels: Iterable[Label]) -> "LabelSpace":
-        return LabelSpace(labels, name=self.name, template=self.template, outside=self.outside, several=self.several)
+        return replace(self, labels=(draw(label) for label in self.labels))
