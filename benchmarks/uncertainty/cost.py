@@ -24,8 +24,9 @@ from labelspace import Encoder, LabelSpace
 from labelspace.config import UncertaintyConfig
 from labelspace.encoders.state_cache import FreshStates, StateCache, TokenStates
 from labelspace.heads import GaussianHead
+from labelspace.training.engine import train
 from labelspace.training.uncertainty import outputs_of_texts
-from labelspace.training.uncertainty.objective import run
+from labelspace.training.uncertainty.objective import UncertaintyObjective
 from uncertainty.settings import Settings
 from uncertainty.variants import plain
 
@@ -123,7 +124,7 @@ def _epoch(settings: Settings, extractor: str, length: str) -> dict[str, Any]:
         fresh = FreshStates(encoder, ids)
 
         def epoch(states: TokenStates) -> float:
-            curve = run(
+            objective = UncertaintyObjective(
                 _head(encoder, extractor, labels),
                 states,
                 range(len(texts)),
@@ -133,7 +134,7 @@ def _epoch(settings: Settings, extractor: str, length: str) -> dict[str, Any]:
                 dtype=encoder.backbone.dtype,
                 seed=0,
             )
-            return curve.looks[0].seconds  # without making the head
+            return train(objective).looks[0].seconds  # without making the head
 
         def read() -> None:
             for start in range(0, len(texts), 64):

@@ -22,8 +22,9 @@ from labelspace.evaluate.metrics import NO_DIVISION
 from labelspace.geometry import project
 from labelspace.heads import GaussianHead
 from labelspace.seeds import child_seed
+from labelspace.training.engine import train
 from labelspace.training.uncertainty import entropy, outputs_of_states
-from labelspace.training.uncertainty.objective import run
+from labelspace.training.uncertainty.objective import UncertaintyObjective
 from uncertainty.answers import Answers, keep
 from uncertainty.selection import chosen_variants
 from uncertainty.sets import SETS
@@ -130,7 +131,7 @@ def trained_head(
     head.to(encoder.backbone.device)
     place = {name: column for column, name in enumerate(names)}
     targets = np.array([place[truth] for truth in rows.truth], dtype=np.intp)
-    curve = run(
+    objective = UncertaintyObjective(
         head,
         states,
         chosen,
@@ -140,6 +141,7 @@ def trained_head(
         dtype=encoder.backbone.dtype,
         seed=child_seed(seed, "training"),
     )
+    curve = train(objective)
     if curve.stop_reason != "epochs":  # an interrupted run is not a result
         raise KeyboardInterrupt
     head.requires_grad_(False)

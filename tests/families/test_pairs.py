@@ -6,14 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
 from families.tiny_pairs import KINDS
 from labelspace.errors import EncoderError, InputError
-from labelspace.families.pairs import PairLayout, check_labels_fit, plan_pairs, to_device, tokenize
+from labelspace.families.pairs import PairLayout, check_labels_fit, plan_pairs, tokenize
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 PairsFolder = Callable[..., Path]
@@ -182,21 +181,21 @@ def test_ids_and_types_are_padded_on_the_tokenizers_side(side: str):
     tokenizer: Any = SimpleNamespace(padding_side=side, pad_token_id=99, pad_token_type_id=4)
     plan = plan_pairs([[10], [11, 12]], [[20]], [(0, 0), (1, 0)], layout=BERT, limit=50, token_budget=50)
     batch = plan.batch([0, 1], tokenizer)
-    assert batch.token_type_ids is not None
+    input_ids, mask, types = batch["input_ids"], batch["attention_mask"], batch["token_type_ids"]
     short = slice(1, None) if side == "left" else slice(0, -1)
     gap = 0 if side == "left" else -1
-    assert batch.input_ids[0, short].tolist() == [2, 10, 3, 20, 3]
-    assert batch.input_ids[1].tolist() == [2, 11, 12, 3, 20, 3]
-    assert (batch.input_ids[0, gap], batch.attention_mask[0, gap], batch.token_type_ids[0, gap]) == (99, 0, 4)
-    assert batch.token_type_ids[0, short].tolist() == [0, 0, 0, 1, 1]
-    assert batch.attention_mask.sum().item() == 11
+    assert input_ids[0, short].tolist() == [2, 10, 3, 20, 3]
+    assert input_ids[1].tolist() == [2, 11, 12, 3, 20, 3]
+    assert (input_ids[0, gap], mask[0, gap], types[0, gap]) == (99, 0, 4)
+    assert types[0, short].tolist() == [0, 0, 0, 1, 1]
+    assert mask.sum().item() == 11
 
 
 def test_a_batch_without_types_goes_to_the_model_without_types():
     tokenizer: Any = SimpleNamespace(padding_side="right", pad_token_id=0)
     layout = PairLayout(leading=(2,), middle=(3,), trailing=(3,), types=None)
     plan = plan_pairs([[10]], [[20]], [(0, 0)], layout=layout, limit=50, token_budget=50)
-    assert set(to_device(plan.batch([0], tokenizer), torch.device("cpu"))) == {"input_ids", "attention_mask"}
+    assert set(plan.batch([0], tokenizer)) == {"input_ids", "attention_mask"}
     assert layout.token_types(3, 1) == [0, 0, 0]
 
 

@@ -195,8 +195,8 @@ def test_pairs_are_joined_by_the_tokenizer(encoder: Encoder):
 
 def test_token_types_of_a_pair_change_its_vector(encoder: Encoder):
     rows = tokenize(encoder, [("the team won", "a match")])
-    with_types = answers(encoder, rows, plain_vectors, words=False, width=32)
-    without = answers(encoder, type(rows)(rows.token_ids, None, 0), plain_vectors, words=False, width=32)
+    with_types = plain_vectors(encoder, rows, words=False)
+    without = plain_vectors(encoder, type(rows)(rows.token_ids, None, 0), words=False)
     assert np.abs(with_types - without).max() > 1e-4
 
 
@@ -206,7 +206,7 @@ def test_token_types_of_a_pair_change_its_vector(encoder: Encoder):
 def test_token_states_pooled_by_hand_are_the_embedding(encoder: Encoder):
     """The reference uses mean pooling, as the tiny BERT does."""
     rows = tokenize(encoder, TEXTS)
-    assert np.abs(answers(encoder, rows, plain_vectors, words=True, width=32) - encoder.encode(TEXTS)).max() < 1e-5
+    assert np.abs(plain_vectors(encoder, rows, words=True) - encoder.encode(TEXTS)).max() < 1e-5
 
 
 @pytest.mark.parametrize("words", [False, True])
@@ -402,7 +402,7 @@ def test_results_do_not_depend_on_the_block_size(monkeypatch: pytest.MonkeyPatch
     anchors, vectors, targets = gaussians(0, 6, 16, noise=2.0)
     rows, own = tokenize(encoder, TEXTS), np.repeat([0, 1, 2], 4)
     whole = compare(anchors, vectors, targets, "abcdef"), sums_of_rows(encoder, rows, own, 4, words=False)
-    vectors_of_texts = answers(encoder, rows, plain_vectors, words=False, width=32)
+    vectors_of_texts = plain_vectors(encoder, rows, words=False)
     assert whole[1] == pytest.approx(sums_and_counts(vectors_of_texts, own, 4)[0], abs=1e-5)
     monkeypatch.setattr(prior, "BLOCK", 5)
     assert compare(anchors, vectors, targets, "abcdef") == whole[0]
@@ -433,7 +433,7 @@ def test_uninformative_descriptions_are_not_contradicted_by_uninformative_rows()
 
 def test_agreement_is_measured_on_rows_of_every_label(encoder: Encoder):
     rows = tokenize(encoder, TEXTS)
-    vectors = answers(encoder, rows, plain_vectors, words=False, width=32)
+    vectors = plain_vectors(encoder, rows, words=False)
     halves = np.repeat([0, 1], 6)
     right = (vectors - vectors.mean(axis=0)) @ (vectors[:6].mean(axis=0) - vectors[6:].mean(axis=0)) < 0
     assert min(np.bincount(right.astype(np.intp))) >= 4

@@ -15,6 +15,7 @@ from labelspace.encoders import Encoder
 from labelspace.encoders.state_cache import FreshStates, StateCache
 from labelspace.errors import LabelSpaceWarning, TrainingError
 from labelspace.heads import GaussianHead
+from labelspace.training import engine
 from labelspace.training.schedule import rate_factor
 from labelspace.training.uncertainty import (
     HeldOut,
@@ -25,7 +26,7 @@ from labelspace.training.uncertainty import (
     train_gaussian_head,
 )
 from labelspace.training.uncertainty import fit as fit_module
-from labelspace.training.uncertainty.objective import choose_epochs, choose_rate, run
+from labelspace.training.uncertainty.objective import UncertaintyObjective, choose_epochs, choose_rate
 from stops import stop_at
 from tiny_rows import WORDS, tiny_rows
 
@@ -90,14 +91,18 @@ def test_order_noise_and_dropout_each_come_from_the_seed_of_the_loop(
     def losses(seed: int) -> tuple[float, ...]:
         head = head_of(dropout=options["dropout"], uncertain=options["uncertain"])
         config = config_of(**options)
-        return run(head, states, range(24), TARGETS, config, seed=seed, **of(encoder)).losses
+        return run(encoder, head, states, config, seed=seed).losses
 
     assert losses(0) == losses(0)
     assert losses(0) != losses(1)
 
 
-def of(encoder: Encoder) -> dict[str, Any]:
-    return {"device": encoder.backbone.device, "dtype": encoder.backbone.dtype}
+def run(
+    encoder: Encoder, head: GaussianHead, states: Any, config: UncertaintyConfig, *, seed: int = 0, **more: Any
+) -> engine.Training:
+    place = {"device": encoder.backbone.device, "dtype": encoder.backbone.dtype}
+    own = UncertaintyObjective(head, states, range(24), TARGETS, config, seed=seed, **place)
+    return engine.train(own, **more)
 
 
 def test_training_leaves_the_global_generators_alone(encoder: Encoder):
@@ -189,7 +194,7 @@ def test_the_weights_move_by_the_rate(encoder: Encoder):
             moved.update({name: (now - before[name]).abs().max().item() for name, now in values_of(head).items()})
 
     config = config_of(warmup=1.0, epochs=2, batch_size=24, weight_decay=0.0)
-    run(head, states, range(24), TARGETS, config, seed=0, callbacks=(look,), **of(encoder))
+    run(encoder, head, states, config, callbacks=(look,))
     assert all(step == pytest.approx(2.5e-3, rel=1e-2) for step in moved.values()), moved
 
 
@@ -226,7 +231,7 @@ def test_an_interrupt_later_keeps_the_weights_of_the_last_whole_epoch(where: str
             raise KeyboardInterrupt
 
     config = config_of(epochs=5)
-    curve = run(head, Interrupted(), range(24), TARGETS, config, seed=0, callbacks=(look,), **of(encoder))
+    curve = run(encoder, head, Interrupted(), config, callbacks=(look,))
     assert same(values_of(head), at_the_end)
     assert (curve.stop_reason, curve.best_step, curve.steps, curve.epochs) == ("interrupted", 6, 8, 5)
     assert [look.step for look in curve.looks] == [3, 6]
@@ -264,9 +269,9 @@ def spied(monkeypatch: pytest.MonkeyPatch) -> list[int]:
                 seen.extend(rows)
                 return states.take(rows)
 
-        return run(head, Spy(), *rest, **more)
+        return UncertaintyObjective(head, Spy(), *rest, **more)
 
-    monkeypatch.setattr(fit_module, "run", spying)
+    monkeypatch.setattr(fit_module, "UncertaintyObjective", spying)
     return seen
 
 

@@ -10,7 +10,7 @@ from labelspace.classify.distinct import in_windows
 from labelspace.corpus import Documents, Kind
 from labelspace.encoders import Encoder
 from labelspace.progress import Progress, silent
-from labelspace.training.features import answers, plain_vectors
+from labelspace.training.features import plain_vectors
 from labelspace.training.rows import Document, tokenize
 
 Matrix = NDArray[np.float32]
@@ -36,7 +36,7 @@ def windowed(
 
 def plain(encoder: Encoder, documents: Sequence[Document]) -> Matrix:
     """Return the encoder's unit vectors of texts or pairs, tokenised as in LaCon's training."""
-    return answers(encoder, tokenize(encoder, documents), plain_vectors, words=False, width=encoder.dimension)
+    return plain_vectors(encoder, tokenize(encoder, documents), words=False)
 
 
 def own_vectors(encoder: Encoder, documents: Documents, report: Progress = silent) -> Matrix:

@@ -21,7 +21,7 @@ from labelspace.encoders.resolve import check_remote_code, resolve
 from labelspace.encoders.side_by_side import side_by_side
 from labelspace.errors import EncoderError, InputError
 from labelspace.families.first_token import keep_first_token
-from labelspace.families.pairs import PairLayout, PairPlan, check_labels_fit, plan_pairs, to_device, tokenize
+from labelspace.families.pairs import PairLayout, PairPlan, check_labels_fit, plan_pairs, tokenize
 from labelspace.header import CLASSIFIER, ENCODER, NLI, UNFINISHED, kind_of, refuse_kinds
 from labelspace.progress import Progress, silent
 
@@ -228,7 +228,7 @@ class CrossEncoder:
         logits = np.empty((len(plan.of), self.classes), dtype=np.float32)
 
         def work(pairs: list[int]) -> NDArray[np.float32]:
-            arguments = to_device(plan.batch(pairs, self.tokenizer), self.device)
+            arguments = {name: ids.to(self.device) for name, ids in plan.batch(pairs, self.tokenizer).items()}
             if not self._reads_types:
                 arguments.pop("token_type_ids", None)
             answer = self.model(**arguments)

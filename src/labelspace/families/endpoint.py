@@ -155,32 +155,15 @@ class EndpointScorer:
         question = Question.of(space, max_characters=self.max_characters)
         alike = np.full(len(space), 1 / len(space), dtype=np.float32)
         lettered = len(space) <= len(LETTERS)
-        start, unusable, odd, refused = 0, 0, None, None
+        start = unusable = 0
         connection = Connection(self.url, timeout=self.timeout, retries=self.retries)
         try:
-            while start < len(texts) and lettered not in self._ways:
-                ways = (LOGPROBS, *STRUCTURED) if lettered else STRUCTURED
-                way, row, refusal = self._decide(connection, texts[start], question, ways)
-                start, unusable = start + 1, unusable + (row is None)
-                odd, refused = odd or way, refused or refusal
-                if row is None:
-                    if start < min(len(texts), FIRST_TEXTS):
-                        continue  # another text decides how to ask
-                    if odd is None:
-                        raise self._told(refused)
-                    if unusable == FIRST_TEXTS and refused is None:
-                        raise EncoderError(
-                            f"none of the first {start} answers of {self.family}:{self.name} names an option; choose a "
-                            "model that follows instructions and answers in JSON, or a server that gives "
-                            "log-probabilities."
-                        )
-                    way = odd
-                if way is not None and (row is not None or start < len(texts)):
-                    self._ways[lettered] = way
-                    self._tell_of(way, len(space))
+            if len(texts) and lettered not in self._ways:
+                first, row = self._find_way(connection, texts, question)
                 # The texts before wait for this one: if all are refused, none has an answer to be kept.
-                yield from ((place, alike) for place in range(start - 1))
-                yield start - 1, alike if row is None else row
+                yield from ((place, alike) for place in range(first))
+                yield first, alike if row is None else row
+                start, unusable = first + 1, first + (row is None)
             way = self._ways.get(lettered, LOGPROBS)
             for place, row in self._ask_all(connection, texts, start, question, way):
                 unusable += row is None
@@ -241,6 +224,28 @@ class EndpointScorer:
         if failure is not None:
             raise failure
 
+    def _find_way(self, connection: Connection, texts: Sequence[str], question: Question) -> tuple[int, Row | None]:
+        """Find the way to ask by the first texts; return the place of the last one tried, and its row."""
+        labels = len(question.symbols)
+        ways = (LOGPROBS, *STRUCTURED) if labels <= len(LETTERS) else STRUCTURED
+        tried, odd, refused = min(len(texts), FIRST_TEXTS), None, None
+        for place in range(tried):
+            way, row, refusal = self._decide(connection, texts[place], question, ways)
+            odd, refused = odd or way, refused or refusal
+            if way is not None and row is not None:
+                self._keep(way, labels)
+                return place, row
+        if odd is None:
+            raise self._told(refused)
+        if tried == FIRST_TEXTS and refused is None:
+            raise EncoderError(
+                f"none of the first {tried} answers of {self.family}:{self.name} names an option; choose a model that "
+                "follows instructions and answers in JSON, or a server that gives log-probabilities."
+            )
+        if tried < len(texts):
+            self._keep(odd, labels)
+        return tried - 1, None
+
     def _decide(
         self, connection: Connection, text: str, question: Question, ways: Sequence[Way]
     ) -> tuple[Way | None, Row | None, Any]:
@@ -269,7 +274,9 @@ class EndpointScorer:
             raise self._told(refused) from None
         return answered, None, None if answered else refused
 
-    def _tell_of(self, way: Way, labels: int) -> None:
+    def _keep(self, way: Way, labels: int) -> None:
+        """Keep the way to ask about so many labels, and tell what it cannot do."""
+        self._ways[labels <= len(LETTERS)] = way
         if way.structured:
             why = f"{labels} labels are too many for log-probabilities of letters"
             if labels <= len(LETTERS):

@@ -183,21 +183,15 @@ def choose_class(model: CrossEncoder, wanted: Sequence[Sequence[str]], *, given:
     return found
 
 
-def reduce_logits(logits: NDArray[np.float32], index: int, score: str) -> NDArray[np.float32]:
-    """Turn logits [... class] into scores [...]: the only logit, the log-odds of a class, or its bare logit."""
-    if score == "logit" or logits.shape[-1] == 1:
-        return logits[..., index]
-    return log_odds(logits, index)
-
-
 def reduce_blocks(
     blocks: Iterable[NDArray[np.float32]], shape: tuple[int, ...], index: int, score: str
 ) -> NDArray[np.float32]:
-    """Turn blocks of logits [some ... class] into scores of the given shape; see `reduce_logits`."""
+    """Turn blocks of logits [some ... class] into scores: the only logit, a class's log-odds, or its bare logit."""
     found = np.empty(shape, dtype=np.float32)
     done = 0
     for block in blocks:
-        found[done : done + len(block)] = reduce_logits(block, index, score)
+        bare = score == "logit" or block.shape[-1] == 1
+        found[done : done + len(block)] = block[..., index] if bare else log_odds(block, index)
         done += len(block)
     return found
 

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-import torch
 from jaxtyping import Int
 from torch import Tensor
 
@@ -124,21 +123,6 @@ class PairLayout:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class PairBatch:
-    """A padded batch of pairs, ready for a model."""
-
-    input_ids: Int[Tensor, "pair token"]
-    """Token ids, padded to the longest pair."""
-
-    attention_mask: Int[Tensor, "pair token"]
-    """1 for a token, 0 for padding."""
-
-    token_type_ids: Int[Tensor, "pair token"] | None
-    """Token types, or None for a tokenizer without them."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
 class PairPlan:
     """The pairs to run, in batches; pair p joins text `of[p][0]` with label `of[p][1]`."""
 
@@ -160,8 +144,8 @@ class PairPlan:
     limit: int
     """Most tokens of a pair, special tokens included."""
 
-    def batch(self, pairs: list[int], tokenizer: Any) -> PairBatch:
-        """Join some pairs and pad them on the tokenizer's padding side."""
+    def batch(self, pairs: list[int], tokenizer: Any) -> dict[str, Int[Tensor, "pair token"]]:
+        """Join some pairs and pad them on the tokenizer's padding side, as a model's keyword arguments."""
         left = tokenizer.padding_side == "left"
         everything = list(range(len(pairs)))
         rows, types = [], []
@@ -169,13 +153,11 @@ class PairPlan:
             rows.append(self.layout.join(self.texts[text], self.labels[label], self.limit))
             types.append(self.layout.token_types(len(rows[-1]), len(self.labels[label])))
         padded = pad(rows, everything, pad_token_id=int(tokenizer.pad_token_id), left=left)
-        token_type_ids: Tensor | None = None
+        arguments = {"input_ids": padded.input_ids, "attention_mask": padded.attention_mask}
         if self.layout.types is not None:
             fill = int(getattr(tokenizer, "pad_token_type_id", 0))
-            token_type_ids = pad(types, everything, pad_token_id=fill, left=left).input_ids
-        return PairBatch(
-            input_ids=padded.input_ids, attention_mask=padded.attention_mask, token_type_ids=token_type_ids
-        )
+            arguments["token_type_ids"] = pad(types, everything, pad_token_id=fill, left=left).input_ids
+        return arguments
 
 
 def plan_pairs(
@@ -238,14 +220,6 @@ def tokenize(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
         return tokenizer(
             list(texts), add_special_tokens=False, return_attention_mask=False, return_token_type_ids=False
         )["input_ids"]
-
-
-def to_device(batch: PairBatch, device: torch.device) -> dict[str, Tensor]:
-    """Return the batch as a model's keyword arguments, on its device."""
-    arguments = {"input_ids": batch.input_ids.to(device), "attention_mask": batch.attention_mask.to(device)}
-    if batch.token_type_ids is not None:
-        arguments["token_type_ids"] = batch.token_type_ids.to(device)
-    return arguments
 
 
 def _short(text: str) -> str:

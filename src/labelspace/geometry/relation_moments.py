@@ -40,7 +40,8 @@ class RelationMoments:
             )
         self.source_counts = torch.zeros(len(self.sources), dtype=torch.int64)
         self._all = Moments(0)
-        self._source_means = torch.zeros(len(self.sources), 0, dtype=torch.float64)
+        self.source_means = torch.zeros(len(self.sources), 0, dtype=torch.float64)
+        """The mean of the relations of each source; zeros where none was seen."""
 
     @property
     def count(self) -> int:
@@ -56,11 +57,6 @@ class RelationMoments:
     def mean(self) -> Float[Tensor, " dim"]:
         """The mean of all relations."""
         return self._all.mean
-
-    @property
-    def source_means(self) -> Float[Tensor, "source dim"]:
-        """The mean of the relations of each source; zeros where none was seen."""
-        return self._source_means
 
     def covariance(self) -> Float[Tensor, "dim dim"]:
         """Return the covariance of all relations around their mean, with 1/N."""
@@ -85,17 +81,17 @@ class RelationMoments:
         relations, sources = relations.detach().cpu(), sources.cpu()
         if not self.width:
             self._all = Moments(relations.shape[1])
-            self._source_means = torch.zeros(len(self.sources), self.width, dtype=torch.float64)
+            self.source_means = torch.zeros(len(self.sources), self.width, dtype=torch.float64)
         for start, block in row_blocks(relations):
             ids = sources[start : start + len(block)]
             self._all.update(block)
             counts = torch.bincount(ids, minlength=len(self.sources))
             # Differences to the means so far, not the relations themselves: a common offset costs no digits.
-            apart = torch.zeros_like(self._source_means).index_add_(0, ids, block - self._source_means[ids])
+            apart = torch.zeros_like(self.source_means).index_add_(0, ids, block - self.source_means[ids])
             apart /= counts.clamp(min=1)[:, None]
             self.source_counts = self.source_counts + counts
             shares = counts.double() / self.source_counts.clamp(min=1)  # whole numbers alone would divide in float32
-            self._source_means += apart * shares[:, None]
+            self.source_means += apart * shares[:, None]
 
     def _check(self, relations: Tensor, sources: Tensor) -> None:
         check_relations(relations, sources, self.width or None)

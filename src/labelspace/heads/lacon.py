@@ -27,16 +27,14 @@ Baselines   Both are trained by cross-entropy on their logits, one label per tex
 from typing import final
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from labelspace.checks import check_number
 from labelspace.errors import ConfigError, ShapeError
-from labelspace.heads.layers import check_generator, linear, widened
+from labelspace.heads.layers import Mask, States, check_generator, linear, widened, word_weights
 
-States = Float[Tensor, "text token dim"]
-Mask = Bool[Tensor, "text token"] | Int[Tensor, "text token"]
 Labels = Float[Tensor, "label dim"]
 
 
@@ -178,7 +176,7 @@ class FusionHead(nn.Module):
         """
         _check_words(states, mask, labels.shape)
         words = mask.bool()
-        return _weights(_match(widened(states, words), labels, self.filter).amax(dim=2), words)
+        return word_weights(_match(widened(states, words), labels, self.filter).amax(dim=2), words)
 
     def forward(self, states: States, mask: Mask, labels: Labels) -> Float[Tensor, "text dim"]:
         """Return the fused vector z of each text, [text dim], float32 or wider; the input of `ProjectionHead`.
@@ -248,7 +246,7 @@ class LEAMHead(nn.Module):
         words = mask.bool()
         wide = widened(states, words)
         match = F.relu(_match(wide, self.labels(), self.filter) + self.bias)  # [text token label]
-        return self._classify(_pooled(_weights(match.amax(dim=2), words), wide))
+        return self._classify(_pooled(word_weights(match.amax(dim=2), words), wide))
 
     def label_logits(self) -> Float[Tensor, "label label"]:
         """Return the logits of the label embeddings themselves, [label label].
@@ -320,7 +318,7 @@ class LSANHead(nn.Module):
         words = mask.bool()
         wide = widened(states, words)
         questions = self.queries(torch.tanh(self.words(wide)))  # [text token label]
-        by_self = _weights(questions.mT, words[:, None]) @ wide  # [text label dim]
+        by_self = word_weights(questions.mT, words[:, None]) @ wide  # [text label dim]
         by_label = (wide @ self.labels().T).mT @ wide  # [text label dim]
         # alpha / (alpha + beta) in log space, because both gates can underflow.
         share = torch.sigmoid(F.logsigmoid(self.self_gate(by_self)) - F.logsigmoid(self.label_gate(by_label)))
@@ -334,12 +332,6 @@ def _match(words: States, labels: Labels, kernel: Float[Tensor, " window"]) -> F
     rows = cosines.mT.flatten(0, 1)[:, None]  # [text*label 1 token]
     smooth = F.conv1d(rows, kernel.view(1, 1, -1), padding=len(kernel) // 2)
     return smooth.view(cosines.mT.shape).mT
-
-
-def _weights(scores: Float[Tensor, "... token"], words: Bool[Tensor, "... token"]) -> Float[Tensor, "... token"]:
-    """Return the softmax over the words of each text, with 0 at padding, even for a text without words."""
-    lowest = torch.finfo(scores.dtype).min  # not -inf: a row of only -inf would become nan
-    return scores.masked_fill(~words, lowest).softmax(dim=-1).masked_fill(~words, 0)
 
 
 def _pooled(weights: Float[Tensor, "text token"], words: States) -> Float[Tensor, "text dim"]:

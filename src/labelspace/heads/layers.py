@@ -1,12 +1,13 @@
-"""Shared parts of the heads: linear layers initialised from a generator, and masked states in float32 or wider."""
+"""Shared parts of the heads: linear layers initialised from a generator, masked states and a masked softmax."""
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from labelspace.errors import ConfigError
 
 States = Float[Tensor, "text token dim"]
+Mask = Bool[Tensor, "text token"] | Int[Tensor, "text token"]
 
 
 def linear(inputs: int, outputs: int, generator: torch.Generator, *, bias: bool = True) -> nn.Linear:
@@ -28,6 +29,12 @@ def widened(states: States, words: Bool[Tensor, "text token"]) -> States:
     """Return the states in float32 or wider, with zeros at padding."""
     wide = states.to(torch.promote_types(states.dtype, torch.float32))
     return wide.masked_fill(~words[..., None], 0)
+
+
+def word_weights(scores: Float[Tensor, "... token"], words: Bool[Tensor, "... token"]) -> Float[Tensor, "... token"]:
+    """Return the softmax over the words of each text, with 0 at padding, even for a text without words."""
+    lowest = torch.finfo(scores.dtype).min  # not -inf: a row of only -inf would become nan
+    return scores.masked_fill(~words, lowest).softmax(dim=-1).masked_fill(~words, 0)
 
 
 def check_generator(generator: torch.Generator) -> None:

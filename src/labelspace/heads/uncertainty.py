@@ -29,18 +29,16 @@ Precision   The work per token runs in the dtype of the states (bfloat16 halves 
 from typing import Any, cast, final
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from labelspace.checks import check_choice, check_number
 from labelspace.config import EXTRACTORS
 from labelspace.errors import ShapeError
-from labelspace.heads.layers import check_generator, linear, widened
+from labelspace.heads.layers import Mask, States, check_generator, linear, widened, word_weights
 from labelspace.heads.windows import windows_maximum
 
-States = Float[Tensor, "text token dim"]
-Mask = Bool[Tensor, "text token"] | Int[Tensor, "text token"]
 Features = Float[Tensor, "text feature"]
 
 KERNELS = (3, 4, 5)
@@ -221,9 +219,7 @@ class AttentionPooling(nn.Module):
         hidden = torch.tanh(F.linear(states, *(weight.to(states.dtype) for weight in self.words.parameters())))
         scores = F.linear(hidden, self.question.weight.to(states.dtype))[..., 0]  # [text token]
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
-        lowest = torch.finfo(scores.dtype).min  # not -inf: a text without tokens would become nan
-        weights = scores.masked_fill(~words, lowest).softmax(dim=1).masked_fill(~words, 0)
-        return (weights[:, None].to(states.dtype) @ states)[:, 0].to(scores.dtype)
+        return (word_weights(scores, words)[:, None].to(states.dtype) @ states)[:, 0].to(scores.dtype)
 
 
 @final

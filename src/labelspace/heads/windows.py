@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-States = Float[Tensor, "text token dim"]
+from labelspace.heads.layers import States
 
 
 def windows_maximum(

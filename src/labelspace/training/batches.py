@@ -1,7 +1,7 @@
 """The batches of an epoch: texts of similar length, which need little padding, drawn at random."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import final
 
 from labelspace.seeds import child_seed
@@ -58,7 +58,7 @@ class Epochs:
     """The batch of any update, so that a run can resume at any update.
 
     Args:
-        plan: returns the batches of an epoch, by its number.
+        plan: yields the batches of the epoch whose number it gets as `epoch`.
         per_epoch: batches per epoch.
 
     Example:
@@ -67,7 +67,7 @@ class Epochs:
         [[0, 0], [1, 1], [2, 0]]
     """
 
-    def __init__(self, plan: Callable[[int], Sequence[list[int]]], per_epoch: int) -> None:
+    def __init__(self, plan: Callable[..., Iterable[list[int]]], per_epoch: int) -> None:
         self._plan, self._per_epoch = plan, per_epoch
         self._epoch, self._batches = -1, list[list[int]]()
 
@@ -75,5 +75,5 @@ class Epochs:
         """Return the rows of an update; updates count from 0."""
         epoch, place = divmod(step, self._per_epoch)
         if epoch != self._epoch:
-            self._epoch, self._batches = epoch, list(self._plan(epoch))
+            self._epoch, self._batches = epoch, list(self._plan(epoch=epoch))
         return self._batches[place]

@@ -108,8 +108,17 @@ def answers(
     return found
 
 
-def plain_vectors(features: Features) -> Tensor:
-    """Return unit vectors without a head: the encoder's own, or the mean of the token states."""
+def width_of(encoder: Encoder, *, words: bool) -> int:
+    """Return the width of token states, or of text vectors."""
+    return encoder.backbone.hidden_size if words else encoder.dimension
+
+
+def plain_vectors(encoder: Encoder, rows: Rows, *, words: bool) -> NDArray[np.float32]:
+    """Return unit vectors of rows without a head: the encoder's own, or means of token states; see `answers`."""
+    return answers(encoder, rows, _unit_vectors, words=words, width=width_of(encoder, words=words))
+
+
+def _unit_vectors(features: Features) -> Tensor:
     if features.mask is None:
         return F.normalize(features.values, dim=-1)
     words = features.values.masked_fill(~features.mask[..., None], 0)

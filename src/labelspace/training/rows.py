@@ -12,6 +12,7 @@ from torch import Tensor
 from labelspace.corpus import Document
 from labelspace.encoders import Encoder
 from labelspace.encoders.batching import TokenBatch, plan_batches, rounded_up
+from labelspace.errors import InputError
 from labelspace.seeds import child_seed
 
 if TYPE_CHECKING:
@@ -171,7 +172,9 @@ def split(targets: Targets, share: float, *, seed: int) -> tuple[list[int], list
     return [row for row in range(len(targets)) if row not in kept], held_out
 
 
-def split_texts(rows: Rows, targets: Targets, share: float, *, seed: int) -> tuple[list[int], list[int]]:
+def split_texts(
+    rows: Rows, targets: Targets, share: float, *, seed: int, required: bool = False
+) -> tuple[list[int], list[int]]:
     """Hold rows out like `split`, with equal texts on the same side, so that none is both trained and held out.
 
     Args:
@@ -179,10 +182,14 @@ def split_texts(rows: Rows, targets: Targets, share: float, *, seed: int) -> tup
         targets: [text], the label of each row.
         share: share of the different texts to hold out.
         seed: seed of the draw.
+        required: True: the share is the user's `validation`, so some row must be held out.
 
     Returns:
         Rows to train on and rows held out, both ascending; none is held out if no label can spare a text of its own. A
         text that is more than this share of its label's rows is always trained on.
+
+    Raises:
+        InputError: a row is required, and none can be held out.
 
     Example:
         >>> texts = Rows([[1], [2], [3], [4]] * 2, None, 0)
@@ -200,6 +207,11 @@ def split_texts(rows: Rows, targets: Targets, share: float, *, seed: int) -> tup
     # A label may have only texts that first occur under another label; train on those.
     lost = ~np.isin(targets, targets[~held_out])
     held_out &= ~np.isin(text, text[lost])
+    if required and not held_out.any():
+        raise InputError(
+            f"validation={share:g} holds out none of {len(targets)} rows, as each label keeps a text of its own for "
+            "training; label more texts, or set validation to 0 or 'auto'."
+        )
     return np.flatnonzero(~held_out).tolist(), np.flatnonzero(held_out).tolist()
 
 

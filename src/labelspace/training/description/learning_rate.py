@@ -115,14 +115,19 @@ def choose_learning_rate(
 
     def measured(rate: float, steps: int) -> float:
         try:
-            trial = _try(encoder, weights, sweep, config, measure, rate=rate, steps=steps, seed=seed)
+            training = run(encoder.backbone, weights, sweep, config, learning_rate=rate, seed=seed, max_steps=steps)
+        except TrainingError:
+            found, loss = math.inf, math.nan
+        else:
+            if training.stop_reason == "interrupted":
+                raise KeyboardInterrupt
+            found, loss = measure(), training.losses[-1]
         finally:
             restore(weights, start)
             encoder.backbone.weights_changed()
-        trials.append(trial)
-        done = sum(trial.steps for trial in trials)
-        report(done, None, f"rate {rate:.0e}: uniformity {trial.uniformity:.3f}")
-        return trial.uniformity
+        trials.append(Trial(learning_rate=rate, steps=steps, uniformity=found, loss=loss))
+        report(sum(trial.steps for trial in trials), None, f"rate {rate:.0e}: uniformity {found:.3f}")
+        return found
 
     rates = sorted(search.rates)
     if search.strategy == "halving" and len(rates) > KEPT:
@@ -139,23 +144,3 @@ def choose_learning_rate(
             "give a lower learning_rate, or dtype='float32'."
         )
     return rates[scores.index(min(scores))], tuple(trials)
-
-
-def _try(
-    encoder: Encoder,
-    weights: list[tuple[str, nn.Parameter]],
-    sweep: Sweep,
-    config: TrainingConfig,
-    measure: PoolUniformity,
-    *,
-    rate: float,
-    steps: int,
-    seed: int,
-) -> Trial:
-    try:
-        training = run(encoder.backbone, weights, sweep, config, learning_rate=rate, seed=seed, max_steps=steps)
-    except TrainingError:
-        return Trial(learning_rate=rate, steps=steps, uniformity=math.inf, loss=math.nan)
-    if training.stop_reason == "interrupted":
-        raise KeyboardInterrupt
-    return Trial(learning_rate=rate, steps=steps, uniformity=measure(), loss=training.losses[-1])

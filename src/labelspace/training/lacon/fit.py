@@ -23,6 +23,7 @@ from labelspace.training.checkpoint import Place, digest_of
 from labelspace.training.description import FitResult, train_on_descriptions
 from labelspace.training.description.sweep import sweep_texts
 from labelspace.training.engine import Training
+from labelspace.training.features import width_of
 from labelspace.training.lacon.head import HeadShape, LaConHead
 from labelspace.training.lacon.objective import LaConObjective, Rates, choose_heads
 from labelspace.training.lacon.prior import (
@@ -146,18 +147,14 @@ def train_on_labels(
         rows=digest_of(zip(documents, targets.tolist(), strict=True)),
     )
     words = config.head != "vanilla"
-    heads = None if config.objective != "lacon" else choose_heads(config.heads, _width(encoder, words=words))
+    heads = None if config.objective != "lacon" else choose_heads(config.heads, width_of(encoder, words=words))
     everything = Labelled(tokenize(encoder, documents), targets)
     train, held_out = everything, None
     share = _share(config, targets, space)
     if share:
-        ours, theirs = split_texts(everything.rows, targets, share, seed=seed)
+        given = config.validation != "auto"
+        ours, theirs = split_texts(everything.rows, targets, share, seed=seed, required=given)
         train, held_out = everything.take(ours), everything.take(theirs) if theirs else None
-    if held_out is None and not isinstance(config.validation, str) and config.validation:
-        raise InputError(
-            f"validation={config.validation:g} holds out none of {len(targets)} rows, as each label keeps a text of "
-            "its own for training; label more texts, or set validation to 0 or 'auto'."
-        )
 
     weights = class_weights(config.class_weight, space.names, train.targets)
     agreement = anchors = None
@@ -233,10 +230,6 @@ def train_on_labels(
     )
 
 
-def _width(encoder: Encoder, *, words: bool) -> int:
-    return encoder.backbone.hidden_size if words else encoder.dimension
-
-
 def _new_head(
     encoder: Encoder, config: LaConConfig, labels: int, places: NDArray[np.floating] | None, *, seed: int
 ) -> LaConHead:
@@ -247,7 +240,7 @@ def _new_head(
         classifies=config.objective != "lacon",
         projection=projection and config.head not in ("leam", "lsan"),
         labels=labels,
-        dim=_width(encoder, words=config.head != "vanilla"),
+        dim=width_of(encoder, words=config.head != "vanilla"),
     )
     head = LaConHead(shape, generator=torch.Generator().manual_seed(child_seed(seed, "head")))
     if places is not None:

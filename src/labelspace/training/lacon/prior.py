@@ -19,7 +19,7 @@ from labelspace.encoders import Encoder
 from labelspace.labels import LabelSpace
 from labelspace.seeds import child_seed
 from labelspace.training.description.sweep import sweep_texts
-from labelspace.training.features import answers, plain_vectors
+from labelspace.training.features import plain_vectors, width_of
 from labelspace.training.rows import Rows, Targets, tokenize
 
 # Number of a label's rows that weigh as much as its descriptions.
@@ -123,8 +123,7 @@ def label_vectors(encoder: Encoder, space: LabelSpace, *, words: bool) -> np.nda
         words: True for means of token states, False for the encoder's own vectors.
     """
     texts, targets = sweep_texts(space)
-    width = encoder.backbone.hidden_size if words else encoder.dimension
-    vectors = answers(encoder, tokenize(encoder, texts), plain_vectors, words=words, width=width)
+    vectors = plain_vectors(encoder, tokenize(encoder, texts), words=words)
     return _unit(_sums(vectors, np.array(targets, dtype=np.intp), len(space))).astype(np.float32)
 
 
@@ -138,12 +137,10 @@ def sums_of_rows(encoder: Encoder, rows: Rows, targets: Targets, labels: int, *,
         labels: number of labels.
         words: as in `label_vectors`.
     """
-    width = encoder.backbone.hidden_size if words else encoder.dimension
-    sums = np.zeros((labels, width))
+    sums = np.zeros((labels, width_of(encoder, words=words)))
     for start in range(0, len(rows), BLOCK):
         some = range(start, min(start + BLOCK, len(rows)))
-        vectors = answers(encoder, rows.take(some), plain_vectors, words=words, width=width)
-        np.add.at(sums, targets[some.start : some.stop], vectors)
+        np.add.at(sums, targets[some.start : some.stop], plain_vectors(encoder, rows.take(some), words=words))
     return sums
 
 
@@ -218,8 +215,7 @@ def measure_agreement(
         own = np.flatnonzero(targets == label).tolist()
         chosen += draw.sample(own, min(most, len(own)))
     chosen.sort()
-    vectors = answers(encoder, rows.take(chosen), plain_vectors, words=words, width=anchors.shape[1])
-    return compare(anchors, vectors, targets[chosen], names)
+    return compare(anchors, plain_vectors(encoder, rows.take(chosen), words=words), targets[chosen], names)
 
 
 def rows_to_tell(labels: int) -> int:

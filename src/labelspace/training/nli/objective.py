@@ -111,7 +111,7 @@ class NLIObjective:
         per_epoch = math.ceil(len(train) / config.batch_size)
         lengths = self._tokens.lengths
         plan = partial(epoch_batches, lengths, config.batch_size, window=config.window, seed=config.seed)
-        self._epochs = Epochs(lambda epoch: plan(epoch=epoch), per_epoch)
+        self._epochs = Epochs(plan, per_epoch)
         whole = per_epoch * config.epochs
         total = min(whole, config.max_steps or whole)
         rates = highest_rates(

@@ -115,8 +115,7 @@ class PrefinetuneObjective:
     ) -> None:
         self._encoder, self._pairs, self._targets, self._config, self._seed = encoder, pairs, targets, config, seed
         per_epoch = math.ceil(len(pairs) / config.batch_size)
-        plan = partial(mixed_batches, pairs, config.batch_size, seed=seed)
-        self._epochs = Epochs(lambda epoch: list(plan(epoch=epoch)), per_epoch)
+        self._epochs = Epochs(partial(mixed_batches, pairs, config.batch_size, seed=seed), per_epoch)
         total = per_epoch * config.epochs
         self.plan = Plan(
             groups=[Group("learning_rate", weights, config.learning_rate)],

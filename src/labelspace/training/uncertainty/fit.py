@@ -13,7 +13,6 @@ from sklearn.metrics import roc_auc_score
 from labelspace.config import UncertaintyConfig
 from labelspace.encoders import Encoder
 from labelspace.encoders.state_cache import FreshStates, StateCache
-from labelspace.errors import InputError
 from labelspace.heads import GaussianHead
 from labelspace.progress import progress_bar
 from labelspace.seeds import child_seed
@@ -21,9 +20,9 @@ from labelspace.training.abstention import entropy
 from labelspace.training.calibration import Calibration, calibrate
 from labelspace.training.callbacks import Callback
 from labelspace.training.checkpoint import Place, digest_of
-from labelspace.training.engine import Training, warn_of_interrupt
+from labelspace.training.engine import Training, train, warn_of_interrupt
 from labelspace.training.rows import Rows, Targets, split_texts
-from labelspace.training.uncertainty.objective import run
+from labelspace.training.uncertainty.objective import UncertaintyObjective
 from labelspace.training.uncertainty.outputs import outputs_of_states
 
 # `validation="auto"`. A tenth of 200 rows is 20; from fewer, a temperature may be far off (docs/LOG.md).
@@ -146,11 +145,8 @@ def train_gaussian_head(
     share = _share(config, targets, labels)
     rows, held_out = list(range(len(targets))), []
     if share:
-        rows, held_out = split_texts(Rows(list(map(list, token_ids)), None, 0), targets, share, seed=seed)
-    if share and not held_out and config.validation != "auto":
-        raise InputError(
-            f"validation={share:g} holds out none of {len(targets)} rows, as each label keeps a text of its own for "
-            "training; label more texts, or set validation to 0 or 'auto'."
+        rows, held_out = split_texts(
+            Rows(list(map(list, token_ids)), None, 0), targets, share, seed=seed, required=config.validation != "auto"
         )
     backbone = encoder.backbone
     if cache is None:
@@ -166,20 +162,12 @@ def train_gaussian_head(
         uncertain=config.uncertain,
         dropout=config.dropout,
     ).to(backbone.device)
+    own_seed = child_seed(seed, "training")
     with progress_bar("training", verbose=verbose) as report:
-        curve = run(
-            head,
-            states,
-            rows,
-            targets,
-            config,
-            device=backbone.device,
-            dtype=backbone.dtype,
-            seed=child_seed(seed, "training"),
-            checkpoint=place,
-            callbacks=callbacks,
-            report=report,
+        objective = UncertaintyObjective(
+            head, states, rows, targets, config, device=backbone.device, dtype=backbone.dtype, seed=own_seed
         )
+        curve = train(objective, checkpoint=place, callbacks=callbacks, report=report)
     if curve.stop_reason == "interrupted":
         if not curve.best_step:
             raise KeyboardInterrupt

@@ -15,12 +15,8 @@ from labelspace.config import UncertaintyConfig
 from labelspace.encoders.state_cache import TokenStates
 from labelspace.heads import GaussianHead, sample
 from labelspace.losses import labelwise_loss, self_supervised_contrastive, supervised_contrastive
-from labelspace.progress import Progress, silent
 from labelspace.seeds import child_seed
 from labelspace.training.batches import Epochs, epoch_batches, sorting_window
-from labelspace.training.callbacks import Callback
-from labelspace.training.checkpoint import Place
-from labelspace.training.engine import Training, train
 from labelspace.training.gradients import backward
 from labelspace.training.objective import Group, Plan
 from labelspace.training.rows import Targets
@@ -73,7 +69,7 @@ def choose_rate(config: UncertaintyConfig) -> float:
 
 @final
 class UncertaintyObjective:
-    """A head alone, on token states of a frozen encoder.
+    """A head alone, on token states of a frozen encoder. Keeps the weights of the end of the last full epoch.
 
     Args:
         head: on `device`; its weights are changed.
@@ -109,7 +105,7 @@ class UncertaintyObjective:
             window=sorting_window(len(rows), config.batch_size, most=WINDOW),
             seed=seed,
         )
-        self._epochs = Epochs(lambda epoch: plan(epoch=epoch), per_epoch)
+        self._epochs = Epochs(plan, per_epoch)
         self._began = time.perf_counter()
         epochs = choose_epochs(config, len(rows))
         total = epochs * per_epoch
@@ -142,28 +138,6 @@ class UncertaintyObjective:
         """Measure the time since the last look."""
         began, self._began = self._began, time.perf_counter()
         return Look(step=made, seconds=self._began - began)
-
-
-def run(
-    head: GaussianHead,
-    states: TokenStates,
-    rows: Sequence[int],
-    targets: Targets,
-    config: UncertaintyConfig,
-    *,
-    device: torch.device,
-    dtype: torch.dtype,
-    seed: int,
-    checkpoint: Place | None = None,
-    callbacks: Sequence[Callback] = (),
-    report: Progress = silent,
-) -> Training:
-    """Train the head in place; after Ctrl-C it has the weights of the end of the last full epoch.
-
-    See `UncertaintyObjective` and `engine.train`.
-    """
-    objective = UncertaintyObjective(head, states, rows, targets, config, device=device, dtype=dtype, seed=seed)
-    return train(objective, checkpoint=checkpoint, callbacks=callbacks, report=report)
 
 
 def batch_loss(
