@@ -5,8 +5,6 @@ from pathlib import Path
 from labelspace.checks import import_optional
 from labelspace.errors import ConfigError, OutputError
 
-PICTURES = (".png", ".svg", ".pdf")
-
 
 def check_picture(option: str, path: Path | None) -> None:
     """Refuse a path of a figure that cannot be written; None is no figure.
@@ -18,8 +16,10 @@ def check_picture(option: str, path: Path | None) -> None:
     """
     if path is None:
         return
-    if path.suffix.lower() not in PICTURES:
-        raise ConfigError(f"{option} must end in {', '.join(PICTURES)}. Got {path.name!r} instead.")
+    from labelspace.evaluate.drawing import FORMATS
+
+    if path.suffix.lower() not in FORMATS:
+        raise ConfigError(f"{option} must end in {', '.join(FORMATS)}. Got {path.name!r} instead.")
     check_folder(path.parent)
     import_optional("matplotlib", package="matplotlib", extra="plot", purpose=option)
 

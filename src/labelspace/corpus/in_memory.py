@@ -185,10 +185,9 @@ def find_text_column(X: Any, text_column: str | None, what: str) -> str:
             )
         return strings[0]
     wanted = text_column or "text"
-    if names.count(wanted) != 1:
-        if wanted in names:
-            raise ColumnError(f"{what} has two columns named {wanted!r}; rename one of them.")
+    if wanted not in names:
         raise missing_column(what, wanted, names)
+    _check_unique([name for name in names if name == wanted], what)
     return wanted
 
 

@@ -12,16 +12,16 @@ neither the order of the rows nor the batches they are read in.
 """
 
 import hashlib
-import heapq
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 
 from labelspace.checks import check_number
-from labelspace.corpus.pair_sources import Pair, PairSource, ticket
+from labelspace.corpus.pair_sources import PairSource, ticket
+from labelspace.corpus.pool import Draw
 from labelspace.errors import InputError
 from labelspace.seeds import child_seed
 
@@ -76,13 +76,11 @@ class Pairs:
 
     def take(self, rows: Sequence[int]) -> "Pairs":
         """Return some rows, in the order given; sources without rows are kept."""
-        return Pairs(
+        return replace(
+            self,
             anchors=tuple(self.anchors[row] for row in rows),
             positives=tuple(self.positives[row] for row in rows),
             source_ids=tuple(self.source_ids[row] for row in rows),
-            sources=self.sources,
-            seen=self.seen,
-            source_columns=self.source_columns,
         )
 
     def counts(self) -> dict[str, int]:
@@ -124,16 +122,17 @@ def draw_pairs(sources: Sequence[PairSource], *, per_source: int | None = None, 
     if per_source is not None:
         check_number("per_source", per_source, least=1, whole=True)
     _check_names(sources)
-    draws: dict[str, _Draw] = {}
+    draws: dict[str, Draw] = {}
+    keys: dict[str, bytes] = {}
     columns: dict[str, str] = {}
     for source in sources:
         for pair in source:
-            draw = draws.get(pair.source)
-            if draw is None:
-                draw = draws[pair.source] = _Draw(per_source, child_seed(seed, "pairs", pair.source))
+            if pair.source not in draws:
+                draws[pair.source] = Draw(per_source)
+                keys[pair.source] = child_seed(seed, "pairs", pair.source).to_bytes(8, "big")
                 columns[pair.source] = source.source_column or ""
-            draw.add(pair)
-    drawn = [draw.pairs() for draw in draws.values()]
+            draws[pair.source].add(ticket(keys[pair.source], pair.anchor, pair.positive), pair)
+    drawn = [draw.drawn() for draw in draws.values()]
     return Pairs(
         anchors=tuple(pair.anchor for part in drawn for pair in part),
         positives=tuple(pair.positive for part in drawn for pair in part),
@@ -173,33 +172,6 @@ def mixed_batches(pairs: Pairs, batch_size: int, *, seed: int, epoch: int) -> It
     order = np.random.default_rng(child_seed(seed, "pair batches", epoch)).permutation(len(pairs))
     for start in range(0, len(order), batch_size):
         yield order[start : start + batch_size].tolist()
-
-
-@final
-class _Draw:
-    """The pairs of one source with the smallest tickets."""
-
-    def __init__(self, size: int | None, key: int) -> None:
-        self.seen = 0
-        self._size, self._key = size, key.to_bytes(8, "big")
-        self._heap: list[tuple[int, int, Pair]] = []  # largest ticket on top, negated; number; pair
-        self._tickets: set[int] = set()
-
-    def add(self, pair: Pair) -> None:
-        self.seen += 1
-        number = ticket(self._key, pair.anchor, pair.positive)
-        full = len(self._heap) == self._size
-        if number in self._tickets or (full and number > -self._heap[0][0]):
-            return
-        self._tickets.add(number)
-        entry = (-number, self.seen, pair)
-        if full:
-            self._tickets.remove(-heapq.heapreplace(self._heap, entry)[0])
-        else:
-            heapq.heappush(self._heap, entry)
-
-    def pairs(self) -> list[Pair]:
-        return [pair for _, _, pair in sorted(self._heap, key=lambda entry: entry[1])]
 
 
 def _check_names(sources: Sequence[PairSource]) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 from labelspace.checks import check_number
 from labelspace.corpus.in_memory import document_values, find_text_column, is_table, kind_of
@@ -79,24 +79,46 @@ def sample_pool(
     check_number("size", size, least=1, whole=True)
     key = child_seed(seed, "pool").to_bytes(8, "big")
     chunks, name = _chunks(source, text_column, what, delimiter=delimiter, encoding=encoding)
-    heap: list[tuple[int, int, str]] = []  # largest ticket on top, negated; number; text
-    drawn: set[int] = set()
-    seen = 0
+    draw, seen = Draw(size), 0
     for chunk in chunks:
-        for number, document in enumerate(chunk, seen):
-            if not document or document.isspace():
-                continue
-            ticket = int.from_bytes(hashlib.blake2b(document.encode(), digest_size=16, key=key).digest(), "big")
-            if ticket in drawn or (len(heap) == size and ticket > -heap[0][0]):
-                continue
-            drawn.add(ticket)
-            if len(heap) < size:
-                heapq.heappush(heap, (-ticket, number, document))
-            else:
-                drawn.remove(-heapq.heapreplace(heap, (-ticket, number, document))[0])
+        for document in chunk:
+            if document and not document.isspace():
+                digest = hashlib.blake2b(document.encode(), digest_size=16, key=key).digest()
+                draw.add(int.from_bytes(digest, "big"), document)
         seen += len(chunk)
-    texts = tuple(document for _, _, document in sorted(heap, key=lambda entry: entry[1]))
-    return Pool(texts=texts, seen=seen, source=name(seen))
+    return Pool(texts=tuple(draw.drawn()), seen=seen, source=name(seen))
+
+
+@final
+class Draw:
+    """The items with the smallest tickets, one of each ticket.
+
+    Args:
+        size: number of items that are kept; None: all.
+    """
+
+    def __init__(self, size: int | None) -> None:
+        self.seen = 0
+        self._size = size
+        self._heap: list[tuple[int, int, Any]] = []  # largest ticket on top, negated; number; item
+        self._tickets: set[int] = set()
+
+    def add(self, ticket: int, item: Any) -> None:
+        """Take an item, if its ticket is new and small enough."""
+        self.seen += 1
+        full = len(self._heap) == self._size
+        if ticket in self._tickets or (full and ticket > -self._heap[0][0]):
+            return
+        self._tickets.add(ticket)
+        entry = (-ticket, self.seen, item)
+        if full:
+            self._tickets.remove(-heapq.heapreplace(self._heap, entry)[0])
+        else:
+            heapq.heappush(self._heap, entry)
+
+    def drawn(self) -> list[Any]:
+        """Return the items in the order in which they came."""
+        return [item for _, _, item in sorted(self._heap, key=lambda entry: entry[1])]
 
 
 def _chunks(

@@ -230,8 +230,18 @@ def advice_on(found: Descriptions) -> Advice:
     Raises:
         InputError: all documents get the same label, or their words are not those of the labels' texts.
     """
-    _check(found)
-    texts, space = found.texts, found.space
+    texts, space, signals = found.texts, found.space, found.signals
+    if len(np.unique(found.answers)) == 1:
+        raise InputError(
+            f"all {len(texts)} documents get the label {space.names[found.answers[0]]}, which tells nothing about "
+            "single descriptions; rewrite those of that label, or give other documents."
+        )
+    foreign = _foreign(found)
+    if foreign and signals.words < ConsensusConfig.min_agreement:
+        raise InputError(
+            f"{foreign}, and the answers do not follow words (kappa {signals.words:.2f}); give documents and "
+            "descriptions in one language, and of one kind."
+        )
     cures = Cures(texts, found.answers, space, seed=found.seed)
     described = _descriptions(found, cures)
     unused = [one for one in described if not one.wins]
@@ -241,41 +251,20 @@ def advice_on(found: Descriptions) -> Advice:
         if not own
     ]
     notes += [f"{found.outside:,} documents lie outside of all labels, and are left out"] if found.outside else []
-    notes += [foreign] if (foreign := _foreign(found)) else []
+    notes += [foreign] if foreign else []
     notes += [f"no document is nearest to {len(unused)} of the descriptions"] if unused else []
     if len(texts) < ConsensusConfig.documents_per_label * len(space):
         notes.append(f"{len(texts):,} documents are few for {len(space)} labels; give more")
-    signals = found.signals
     assert signals.neighbours is not None
     return Advice(
         documents=len(texts),
         words=signals.words,
         neighbours=signals.neighbours,
-        macro_f1=_expected(signals, len(space), len(texts)),
+        macro_f1=_expected(found, signals),
         descriptions=described,
         pairs=_pairs(found, cures),
         notes=tuple(notes),
     )
-
-
-def _check(found: Descriptions) -> None:
-    """Refuse documents that tell nothing about the descriptions.
-
-    Raises:
-        InputError: all get the same label, or their words are not those of the labels' texts.
-    """
-    space, texts = found.space, found.texts
-    if len(np.unique(found.answers)) == 1:
-        raise InputError(
-            f"all {len(texts)} documents get the label {space.names[found.answers[0]]}, which tells nothing about "
-            "single descriptions; rewrite those of that label, or give other documents."
-        )
-    foreign = _foreign(found)
-    if foreign and found.signals.words < ConsensusConfig.min_agreement:
-        raise InputError(
-            f"{foreign}, and the answers do not follow words (kappa {found.signals.words:.2f}); give documents and "
-            "descriptions in one language, and of one kind."
-        )
 
 
 def _foreign(found: Descriptions) -> str:
@@ -293,19 +282,18 @@ def _foreign(found: Descriptions) -> str:
     )
 
 
-def _expected(found: Signals, labels: int, documents: int) -> Range:
-    return ranges(found, labels, documents, consensus=False)[1]
+def _expected(found: Descriptions, signals: Signals) -> Range:
+    return ranges(signals, len(found.space), len(found.texts), consensus=False)[1]
 
 
 def _descriptions(found: Descriptions, cures: Cures) -> tuple[DescriptionAdvice, ...]:
     """Return every description, the worst first: those whose words are learnt anew, then the others."""
-    labels = len(found.space)
     order = sorted(found.each(), key=lambda one: -(one.words + one.neighbours))
-    now = _expected(found.signals, labels, len(found.texts)).expected
+    now = _expected(found, found.signals).expected
     judged = []
     for one in order[:JUDGED]:
         signals = found.signals_of(one.answers)
-        change = _expected(signals, labels, len(found.texts)).expected - now
+        change = _expected(found, signals).expected - now
         judged.append(_advice(found, cures, one, words=signals.words - found.signals.words, macro_f1=change))
     judged.sort(key=lambda one: -(one.macro_f1 or 0.0))
     return (*judged, *(_advice(found, cures, one, words=one.words, macro_f1=None) for one in order[JUDGED:]))

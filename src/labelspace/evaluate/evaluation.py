@@ -222,8 +222,9 @@ def _evaluate(
 ) -> Evaluation:
     space = model.label_space_
     tally = Tally(space.names, none=none)
-    untrained = _Untrained(_start(model), space, none=none) if baselines else None
-    alone = _Alone(model, none=none) if baselines else None
+    others: list[_Untrained | _Alone] = [_Untrained(_start(model), space, none=none)] if baselines else []
+    if baselines and isinstance(model, JointClassifier):
+        others.append(_Alone(model, none=none))
     seconds, done = 0.0, 0
     with progress_bar("evaluating", verbose=verbose) as report:
         for texts, targets in blocks:
@@ -239,9 +240,8 @@ def _evaluate(
             if rejections is not None and documents:
                 # Ignore the model's threshold and limit: the curves show the effect of every limit.
                 rejections.add(answers.likeliest == own, answers.probabilities, answers.uncertainty)
-            if untrained is not None and alone is not None:
-                untrained.add(documents, own, vectors)
-                alone.add(documents, own)
+            for other in others:
+                other.add(documents, own, vectors)
             done += len(texts)
             report(done, rows)
     metrics = tally.metrics()
@@ -253,7 +253,7 @@ def _evaluate(
         labels=tally.names,
         none=none,
         counts=tally.counts,
-        baselines=(*untrained.results(tally.left_out), *alone.results(tally.left_out)) if untrained and alone else (),
+        baselines=tuple(found for other in others for found in other.results(tally.left_out)),
         provenance=origin_of(model, data),
         seconds=seconds,
         documents_per_second=metrics.documents / max(seconds, 1e-9),
@@ -280,30 +280,24 @@ def _start(model: Classifier) -> Classifier:
 class _Alone:
     """Each view of a consensus by itself."""
 
-    def __init__(self, model: Classifier, *, none: bool) -> None:
-        self._names = model.label_space_.names
-        self._head = model.head_ if isinstance(model, JointClassifier) else None
-        self._members = self._head.members if self._head is not None else ()
-        self._tallies = [Tally(self._names, none=none) for _ in self._members]
+    def __init__(self, model: JointClassifier, *, none: bool) -> None:
+        self._names, self._head = model.label_space_.names, model.head_
+        self._tallies = [Tally(self._names, none=none) for _ in self._head.members]
 
-    def add(self, documents: Documents, own: list[int]) -> None:
+    def add(self, documents: Documents, own: list[int], _: Vectors | None) -> None:
         """Count some documents."""
-        if self._head is None:
-            return
         # Views know the labels by the names that they were trained with.
         before, columns = self._head.space, [self._head.columns[name] for name in self._names]
-        for member, tally in zip(self._members, self._tallies, strict=True):
+        for member, tally in zip(self._head.members, self._tallies, strict=True):
             scores = member.scores(list(documents.rows), before)[:, columns]
             found = replace(member.decision(), none=None).answers(self._names, scores)
             tally.add(own, found.likeliest, found.confidence)
 
     def results(self, left_out: int) -> tuple[Baseline, ...]:
         """Return a baseline for each view."""
-        for tally in self._tallies:
-            tally.left_out = left_out
         return tuple(
-            Baseline(f"{ALONE}{_short(member)}", tally.metrics(), "")
-            for member, tally in zip(self._members, self._tallies, strict=True)
+            Baseline(f"{ALONE}{_short(member)}", replace(tally.metrics(), left_out=left_out), "")
+            for member, tally in zip(self._head.members, self._tallies, strict=True)
         )
 
 
@@ -356,10 +350,9 @@ class _Untrained:
         """Return both baselines, or the reason why there are none."""
         if self._encoder is None:
             return tuple(Baseline(name, None, self._reason) for name in BASELINES)
-        for tally in self._tallies.values():
-            tally.left_out = left_out
         return tuple(
-            Baseline(name, self._tallies[name].metrics(), self._note(kind)) for name, kind in BASELINES.items()
+            Baseline(name, replace(self._tallies[name].metrics(), left_out=left_out), self._note(kind))
+            for name, kind in BASELINES.items()
         )
 
     def _note(self, kind: str) -> str:

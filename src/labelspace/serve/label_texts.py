@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from labelspace.classify.anchors import LabelVectors, Matrix, encode_labels
+from labelspace.classify.answers import Answers
+from labelspace.classify.by_anchors import ByAnchors
+from labelspace.classify.decision import Decision
 from labelspace.classify.state import State
+from labelspace.config import DecisionConfig
 from labelspace.encoders import Encoder
 from labelspace.labels import LabelSpace
 
@@ -48,6 +52,13 @@ class KnownTexts:
             parameters={"encoder": self.encoder},
         )
         return ZeroShotClassifier.from_state(state)
+
+    def answers(self, vectors: Matrix, space: LabelSpace) -> Answers:
+        """Return the answers of vectors [text dim], the same as those of `ZeroShotClassifier(anchor="both")`."""
+        head = ByAnchors(self.encoder, space, self.label_vectors(space), "both")
+        # Not a classifier's own temperature, which may have been set for the answers to its own labels.
+        decision = Decision(temperature=DecisionConfig.temperature)
+        return decision.answers(space.names, head.judge_vectors(vectors, space).scores)
 
     def label_vectors(self, space: LabelSpace) -> dict[str, LabelVectors]:
         """Return the vectors of every label's texts by name, and those of `space.outside` by `OUTSIDE`."""

@@ -17,7 +17,7 @@ from labelspace.serve.batching import Batcher, Job
 
 if TYPE_CHECKING:
     from labelspace.encoders import Encoder
-    from labelspace.serve.options import Options
+    from labelspace.serve.label_texts import KnownTexts
 
 
 @final
@@ -60,12 +60,14 @@ class Served:
         return sum(map(len, self.encoder.tokenize(texts)))
 
 
-def _options(classifier: Any, most: int) -> "Options | None":
+def _options(classifier: Any, most: int) -> "KnownTexts | None":
+    """Return what reads labels that a model was not fitted on; None if it compares texts with nothing but its own."""
     if getattr(classifier, "encoder_", None) is None:
         return None  # of words; it is served where torch is not installed
-    from labelspace.serve.options import Options
+    from labelspace.classify.by_anchors import ByAnchors
+    from labelspace.serve.label_texts import KnownTexts
 
-    return Options.of(classifier, most)
+    return KnownTexts(classifier.encoder_, most) if isinstance(classifier.head_, ByAnchors) else None
 
 
 @final
@@ -91,7 +93,7 @@ def work(jobs: Sequence[Job]) -> list[Found]:
     served: Served = jobs[0].model
     if served.options is not None:
         for role, text in (each for job in jobs for each in job.label_texts):
-            served.options.known.encode([text], role=role)
+            served.options.encode([text], role=role)
     own = [job for job in jobs if None in job.asked.spaces]
     other = [job for job in jobs if any(space is not None for space in job.asked.spaces)]
     answers = _apart(own, served.answers)
@@ -168,7 +170,7 @@ class Room:
         """
         if served.options is not None:
             for space in filter(None, spaces):
-                unknown = served.options.known.unknown(space)
+                unknown = served.options.unknown(space)
                 for start in range(0, len(unknown), TOGETHER):
                     await self.batcher.submit(served, [], Asked(()), unknown[start : start + TOGETHER])
         answers, tokens = await self.batcher.submit(served, documents, Asked(tuple(spaces), count))

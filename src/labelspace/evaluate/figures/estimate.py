@@ -19,12 +19,6 @@ LOOKS: dict[str, dict[str, Any]] = {
     "not to be trusted": {"facecolor": "#f7ded9", "edgecolor": "#b3261e", "hatch": "xxxx"},
     "too few documents": {"facecolor": "#ffffff", "edgecolor": "#5f6368", "hatch": "...."},
 }
-MEANING = {
-    "trusted": f"trusted ({TRUSTED:.2f} or more)",
-    "doubtful": "doubtful",
-    "not to be trusted": "not to be trusted",
-    "too few documents": "too few documents",
-}
 
 
 def estimate_figure(estimate: Estimate, path: str | Path) -> tuple[Path, ...]:
@@ -98,6 +92,8 @@ def _draw_labels(axes: "Axes", labels: Sequence[LabelTrust]) -> None:
 def _draw_legend(figure: Any, trusts: set[str]) -> None:
     from matplotlib.patches import Patch
 
-    entries = [Patch(label=MEANING[trust], linewidth=0.7, **look) for trust, look in LOOKS.items() if trust in trusts]
+    shown = {trust: look for trust, look in LOOKS.items() if trust in trusts}
+    bound = {"trusted": f" ({TRUSTED:.2f} or more)"}
+    entries = [Patch(label=trust + bound.get(trust, ""), linewidth=0.7, **look) for trust, look in shown.items()]
     if entries:
         figure.legend(handles=entries, loc="outside lower center", ncols=len(entries), fontsize=8)

@@ -1,7 +1,7 @@
 """The heat map of label similarity, which shows the labels that are likely to be confused."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from labelspace.classify.anchors import cosines
 from labelspace.classify.fitted import answerer
 from labelspace.evaluate.drawing import drawing, files_of, short, write_figure
 from labelspace.evaluate.figures.panels import MOST_INCHES
-from labelspace.evaluate.figures.spaces import check_drawable, label_head
+from labelspace.evaluate.figures.spaces import check_drawable
 from labelspace.evaluate.text_table import width_of
 from labelspace.labels.lint_meaning import unrelated_cosine
 
@@ -68,7 +68,7 @@ def label_similarity_figure(model: BiEncoderClassifier, path: str | Path) -> tup
     check_drawable(model, "similarity")
     files = files_of(path)
     with drawing("the heat map of labels") as new_figure:
-        head = label_head(model)
+        head: Any = model.head_  # compares with vectors of labels, says `check_drawable`
         anchors = head.label_vectors(model.label_space_)
         values = cosines(anchors, anchors).astype(np.float64)
         order = label_order(values)

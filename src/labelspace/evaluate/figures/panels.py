@@ -31,41 +31,12 @@ NAMED_STARS = 20
 NO_LABEL = "#b8b8b8"
 
 
-def drawn_documents(
-    model: BiEncoderClassifier, X: Any, y: Any, *, seed: int, most: int, what: str
-) -> tuple[list[str], NDArray[np.int64] | None]:
-    """Sample documents, in their order, with the columns of their labels.
-
-    All figures of one seed show the same documents.
-
-    Args:
-        model: a fitted classifier.
-        X: [text] documents.
-        y: [text] label names, or None.
-        seed: seed of the sample.
-        most: maximum number of documents.
-        what: name of the figure, for error messages.
-
-    Raises:
-        InputError: no document, an invalid document, or `y` does not fit.
-    """
-    documents = as_documents(X)
-    if not documents:
-        raise InputError(f"X holds no document; {what} needs at least one.")
-    own = None
-    if y is not None:
-        own = np.array(as_targets(y, model.label_space_.names, n_documents=len(documents)), dtype=np.int64)
-    if len(documents) > most:
-        generator = np.random.default_rng(child_seed(seed, "map documents"))
-        drawn = np.sort(generator.choice(len(documents), size=most, replace=False))
-        documents, own = [documents[row] for row in drawn], None if own is None else own[drawn]
-    return documents, own
-
-
 def before_and_after(
     model: BiEncoderClassifier, X: Any, y: Any, *, figure: str, before: bool, seed: int, most: int, least: int
 ) -> tuple[NDArray[np.int64], dict[str, Shown]]:
     """Return [text] the column of each drawn document's label, -1 for none, and what each panel shows, by its title.
+
+    All figures of one seed show the same documents.
 
     Args:
         model: a fitted classifier.
@@ -80,7 +51,16 @@ def before_and_after(
     Raises:
         InputError: too few documents, an invalid document, or `y` does not fit.
     """
-    documents, own = drawn_documents(model, X, y, seed=seed, most=most, what=f"a {figure}")
+    documents = as_documents(X)
+    if not documents:
+        raise InputError(f"X holds no document; a {figure} needs at least one.")
+    own = None
+    if y is not None:
+        own = np.array(as_targets(y, model.label_space_.names, n_documents=len(documents)), dtype=np.int64)
+    if len(documents) > most:
+        generator = np.random.default_rng(child_seed(seed, "map documents"))
+        drawn = np.sort(generator.choice(len(documents), size=most, replace=False))
+        documents, own = [documents[row] for row in drawn], None if own is None else own[drawn]
     if own is None:
         own = model.answers(documents).columns.astype(np.int64)
     panels, title = dict[str, Shown](), type(model).__name__
@@ -203,7 +183,7 @@ def draw_legend(
     *,
     unlabelled: bool,
     true_labels: bool,
-    signs: Sequence[tuple[str, str]] = (("*", "verbalizer"), ("^", "description")),
+    signs: Sequence[tuple[str, str]],
     far: str = "",
 ) -> None:
     """Draw the legend beside the panels, or below them if it has no label names.

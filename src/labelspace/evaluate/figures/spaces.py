@@ -136,13 +136,6 @@ def shown_after(model: BiEncoderClassifier, documents: list[str], own: Columns) 
     return Shown(documents=vectors, stars=stars, triangles=triangles or _nothing(vectors))
 
 
-def label_head(model: BiEncoderClassifier) -> ComparesLabels:
-    """Return the head of a model that compares documents with label vectors; see `check_drawable`."""
-    head = model.head_
-    assert isinstance(head, ComparesLabels)
-    return head
-
-
 def star_word(model: BiEncoderClassifier) -> str:
     """Return the meaning of a star, for the legend."""
     if not isinstance(model.head_, ComparesLabels):

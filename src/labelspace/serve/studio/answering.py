@@ -4,8 +4,9 @@ from typing import Any, final
 
 import numpy as np
 
-from labelspace.classify import Answers, ZeroShotClassifier
+from labelspace.classify import Answers, Classifier, ZeroShotClassifier
 from labelspace.classify.explanation import explain_answer, nearest_descriptions
+from labelspace.classify.head import Judged
 from labelspace.classify.none_of_these import FEWEST, left_out
 from labelspace.labels import LabelSpace
 from labelspace.serve.label_texts import KnownTexts
@@ -31,11 +32,8 @@ class Answered:
         self.space, self.version, self.pool = space, version, pool
         self.model: ZeroShotClassifier = known.model(space)
         judged = self.model.head_.judge_vectors(pool.vectors, space)
-        if none and len(pool.texts) >= FEWEST:
-            found = self.model.decision().answers(space.names, *judged)
-            self.model.none_ = left_out(judged.scores, found.likeliest, space, found.columns < 0)
+        self.answers: Answers = answers_of(self.model, judged, space, none=none and len(pool.texts) >= FEWEST)
         self.decision = self.model.decision()
-        self.answers: Answers = self.decision.answers(space.names, *judged)
         self.doubt = self.decision.doubt(self.answers, "entropy")
         self.doubtful = np.argsort(-self.doubt, kind="stable")
         """Rows, the most doubtful first."""
@@ -79,3 +77,12 @@ class Answered:
         return explain_answer(
             self.pool.texts[row], answers, space=self.space, decision=self.decision, top=3, nearest=quotes
         ).to_dict()
+
+
+def answers_of(model: Classifier, judged: Judged, space: LabelSpace, *, none: bool) -> Answers:
+    """Return the answers of a model to the pool, on which its limit for none of these is chosen first, if `none`."""
+    if none:
+        found = model.decision().answers(space.names, *judged)
+        near = judged.scores if judged.near is None else judged.near
+        model.none_ = left_out(near, found.likeliest, space, found.columns < 0)
+    return model.decision().answers(space.names, *judged)

@@ -15,6 +15,9 @@ from labelspace.labels.document import DEFAULT_NAME, DEFAULT_TEMPLATE, Document,
 from labelspace.labels.files import read_yaml
 from labelspace.labels.label import quoted
 
+FILLERS = ("\x7e filler 1", "\x7e filler 2")
+"""Names of labels that stand beside those of a file with fewer than two."""
+
 FIELDS = ("name", "phrase", "verbalizer")
 """Texts of a label that an edit may set."""
 
@@ -46,11 +49,10 @@ def _with_fillers(data: Any, source: FromFile) -> Document:
     short = isinstance(data, Mapping) and "labels" in data and (labels is None or len(labels) < 2)
     if not short or not (labels is None or isinstance(labels, (list, Mapping))):
         return read_document(data, source)
-    fillers = ("\x7e filler 1", "\x7e filler 2")
     if isinstance(labels, Mapping):
-        filled: Any = {**labels, **dict.fromkeys(fillers)}
+        filled: Any = {**labels, **dict.fromkeys(FILLERS)}
     else:
-        filled = [*(labels or ()), *fillers]
+        filled = [*(labels or ()), *FILLERS]
     found = read_document({**data, "labels": filled}, source)
     return replace(found, labels=found.labels[:-2])
 
@@ -69,12 +71,9 @@ def as_space(draft: Document) -> LabelSpace | None:
 
 def as_data(draft: Document) -> dict[str, Any]:
     """Return a draft as plain data, shaped like a label file."""
-    filled = LabelSpace(
-        [*draft.labels, Label("\x7e filler 1"), Label("\x7e filler 2")],
-        name=draft.name or DEFAULT_NAME,
-        template=draft.template or DEFAULT_TEMPLATE,
-        outside=draft.outside,
-    ).to_dict()
+    space = as_space(replace(draft, labels=(*draft.labels, *map(Label, FILLERS))))
+    assert space is not None
+    filled = space.to_dict()
     left_out = {key for key in ("name", "template") if getattr(draft, key) is None}
     return {key: value for key, value in filled.items() if key not in left_out} | {"labels": filled["labels"][:-2]}
 

@@ -10,7 +10,6 @@ import numpy as np
 from labelspace.classify import Answers, Classifier, LaConClassifier
 from labelspace.classify.head import Judged
 from labelspace.classify.joint import JointClassifier
-from labelspace.classify.none_of_these import left_out
 from labelspace.consensus import ConsensusClassifier
 from labelspace.consensus.signals import NEIGHBOURS
 from labelspace.consensus.views import WORDS
@@ -19,7 +18,7 @@ from labelspace.errors import InputError, LabelSpaceError, TrainingError
 from labelspace.geometry.neighbours import Graph
 from labelspace.labels import LabelSpace
 from labelspace.serve.label_texts import KnownTexts
-from labelspace.serve.studio.answering import Answered
+from labelspace.serve.studio.answering import Answered, answers_of
 from labelspace.serve.studio.documents import StudioPool
 from labelspace.serve.studio.study import estimate_on, or_problem
 
@@ -156,18 +155,13 @@ class Training:
         return LaConClassifier(space, encoder, callbacks=[tell]).fit(texts, labels)
 
     def _answers(self, model: Classifier, *, none: bool) -> Answers:
-        """Return the answers of a trained model to the pool, on which its limit for none of these is chosen too."""
+        """Return the answers of a trained model to the pool; see `answers_of`."""
         texts, space, parts = self._pool.texts, model.label_space_, []
         for start in range(0, len(texts), BLOCK):
             self._check()
             parts.append(model.judge(Documents(texts[start : start + BLOCK], Kind.TEXTS), space))
         whole: Any = (None if part[0] is None else np.concatenate(part) for part in zip(*parts, strict=True))
-        judged = Judged(*whole)
-        if none:
-            found = model.decision().answers(space.names, *judged)
-            near = judged.scores if judged.near is None else judged.near
-            model.none_ = left_out(near, found.likeliest, space, found.columns < 0)
-        return model.decision().answers(space.names, *judged)
+        return answers_of(model, Judged(*whole), space, none=none)
 
     def _graph(self, model: Any) -> Graph:
         """Return the neighbours of the pool's documents in the space of a trained encoder."""
