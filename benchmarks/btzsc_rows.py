@@ -102,12 +102,9 @@ def table(here: Mapping[str, int], sets: Iterable[str], tokens: Mapping[str, flo
     rows = []
     for name in (name for name in sets if name in here):
         card = BTZSC.get(name) or MTEB[name]
-        counts = (here[name], card.rows, published_rows(name), _whole(tokens.get(name)), PAPER_TOKENS.get(name))
-        rows.append([with_mark(name), *("-" if count is None else f"{count:,}" for count in counts), ROWS[name].differ])
+        counts = (here[name], card.rows, published_rows(name), tokens.get(name), PAPER_TOKENS.get(name))
+        shown = ["-" if count is None else f"{count:,.0f}" for count in counts]
+        rows.append([with_mark(name), *shown, ROWS[name].differ])
     rows_of = ["rows here", "rows of the benchmark", "rows of the published figures"]
     head = ["data set", *rows_of, "tokens a text here", "tokens in table 1", "what differs"]
     return noted(markdown(head, rows))
-
-
-def _whole(count: float | None) -> int | None:
-    return None if count is None else round(count)

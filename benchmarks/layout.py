@@ -80,6 +80,11 @@ def spread(values: Sequence[float], form: str = "{:.3f}") -> str:
     return f"{mean} ± {form.format(statistics.stdev(values))}" if len(values) > 1 else mean
 
 
+def signed(values: Sequence[float], form: str = "{:+.3f}") -> str:
+    """Format as in `spread`, the mean with its sign and the deviation without one."""
+    return spread(values, form).replace("± +", "± ")
+
+
 def percent(values: Sequence[float], beside: str = "") -> str:
     """Format shares as in `spread`, in percent, with another source's number in brackets."""
     cell = spread([100 * value for value in values], "{:.1f}")

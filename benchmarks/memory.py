@@ -13,14 +13,14 @@ import sys
 from typing import Any
 
 from measured import measure
-from tasks import ROOT
+from tasks import INTENT_FILE
 
 from labelspace import DescriptionClassifier, Label, LabelSpace
 
 
 def grown(count: int) -> LabelSpace:
     """Return the 77 intents with about `count` descriptions: real ones, repeated with a number in front."""
-    space = LabelSpace.from_file(ROOT / "examples" / "banking77" / "labels.yaml")
+    space = LabelSpace.from_file(INTENT_FILE)
     each = count // len(space)
     return LabelSpace(
         [

@@ -121,11 +121,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--test-rows", type=int, default=2000, help="maximum, a fixed sample")
 
 
-def settings(options: argparse.Namespace, **common: Any) -> Settings:
-    """Make the settings from the options."""
-    return Settings(**common, test_rows=options.test_rows)
-
-
 BLOCKS = {"mending": table}
 STUDY = Study(
     name="mending",
@@ -133,6 +128,6 @@ STUDY = Study(
     parts={"mended": mended_pieces, "advice": advice_pieces},
     on_request=("advice",),
     blocks=BLOCKS,
-    settings=settings,
+    settings=Settings.of,
     options=add_options,
 )

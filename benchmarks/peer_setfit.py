@@ -61,6 +61,13 @@ def run_setfit(
     return [names[int(label)] for label in found], seconds
 
 
+def dataset_of(texts: Sequence[str], truth: Sequence[str], names: Sequence[str]) -> Any:
+    """Return labelled texts in the form that SetFit trains on."""
+    from datasets import Dataset
+
+    return Dataset.from_dict({"text": texts, "label": [names.index(label) for label in truth]})
+
+
 def updates(texts: int) -> int:
     """Return the updates of one epoch on this number of texts."""
     return -(-texts * PAIRS_OF_A_TEXT // TEXTS_OF_A_BATCH)

@@ -1,5 +1,6 @@
 """Pieces of a study: each is one run and one row of its table, and is skipped if the row exists."""
 
+import argparse
 import contextlib
 import json
 import re
@@ -8,9 +9,9 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from filelock import FileLock, Timeout
 from store import COMMIT, ENCODER, Row, Table, refuse_dirty, rounded
@@ -41,6 +42,13 @@ class Settings:
         """The encoder's name without its path, and its pooling if that is not its own."""
         name = Path(self.encoder).name
         return name if self.pooling is None else f"{name}-{self.pooling}"
+
+    @classmethod
+    def of(cls, options: argparse.Namespace, **others: Any) -> Self:
+        """Make the settings from the options that are named as a field, and from others, which count first."""
+        named = {one.name: getattr(options, one.name) for one in fields(cls) if hasattr(options, one.name)}
+        own = {name: tuple(value) if isinstance(value, list) else value for name, value in named.items()}
+        return cls(**{**own, **others})
 
 
 @dataclass(frozen=True)

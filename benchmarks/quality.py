@@ -110,10 +110,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def settings(options: argparse.Namespace, **common: Any) -> Settings:
     """Make the settings from the options."""
-    own = ("pooling", "verbalizers", "max_steps", "learning_rate", "test_rows")
     search = SearchConfig(steps=options.search_steps, strategy=options.strategy)
-    lists = {"tasks": tuple(options.tasks), "seeds": tuple(options.seeds)}
-    return Settings(**common, **lists, **{name: getattr(options, name) for name in own}, search=search)
+    return Settings.of(options, **common, search=search)
 
 
 STUDY = Study(

@@ -75,9 +75,9 @@ def readme() -> str:
     return markdown(["", "nearest verbalizer", "mean of descriptions", "trained", "with unlabelled documents"], rows)
 
 
-def anchors(encoder: str, rate: str = "base") -> str:
+def anchors(encoder: str) -> str:
     """Every anchor, untrained and trained."""
-    before, after = untrained(encoder), trained_runs(encoder, rate, default=encoder == MINILM)
+    before, after = untrained(encoder), trained_runs(encoder, "base", default=encoder == MINILM)
     rows = []
     for task, runs in after.items():
         cells = (spread(own[kind]) for own in (before[task], runs) for kind in ANCHORS)
@@ -204,10 +204,8 @@ def scale() -> str:
     rows = []
     for row in single("scale"):
         runs = {workers: [run for run in row["runs"] if run["workers"] == workers] for workers in (1, 2)}
-        first, second = (
-            [max(run["peak_mib"]["reads and writes"] for run in each) for each in runs.values()],
-            max(peak for run in runs[2] for peak in run["peak_mib"]["each worker"]),
-        )
+        first = [max(run["peak_mib"]["reads and writes"] for run in each) for each in runs.values()]
+        second = max(peak for run in runs[2] for peak in run["peak_mib"]["each worker"])
         cost = row["cost"]
         rows = [
             ["documents per second, 1 worker = 1", "1", f"{row['ratio']:.2f}"],

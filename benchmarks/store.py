@@ -136,8 +136,7 @@ def _packed(row: Row, provenance: Mapping[str, Any]) -> tuple[Row, Row]:
     shared: Row = {}
 
     def share(value: Any) -> str:
-        key = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
-        shared[key] = value
+        shared[key := digest(value, 8)] = value
         return key
 
     packed = {key: share(value) if key in SHARED else rounded(value) for key, value in row.items()}
@@ -149,6 +148,11 @@ def _packed(row: Row, provenance: Mapping[str, Any]) -> tuple[Row, Row]:
     if provenance["seeds"] != [row.get("seed")]:
         packed["provenance"]["seeds"] = provenance["seeds"]
     return packed, shared
+
+
+def digest(value: Any, digits: int) -> str:
+    """Return the first digits of the SHA-256 of a plain value, such as a key of what was made from it."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:digits]
 
 
 def rounded(value: Any) -> Any:

@@ -70,6 +70,19 @@ def load_task(name: str, data: Path, verbalizers: str, *, test_rows: int | None 
     return Task(name, space, train, f"{source.folder}/train.parquet ({len(train)} rows)", texts, truth)
 
 
+INTENT_FILE = ROOT / "examples" / "banking77" / "labels.yaml"
+JOINED = {"short": 1, "long": 5}
+"""Number of descriptions joined into one text of `intent_texts`: about 27 tokens with one, 130 with five."""
+
+
+def intent_texts(length: str) -> list[list[str]]:
+    """Return texts of each of the 77 intents, made of its descriptions: costs are measured without any data."""
+    return [
+        [" ".join([*own[turn:], *own[:turn]][: JOINED[length]]) for turn in range(len(own))]
+        for own in LabelSpace.from_file(INTENT_FILE).descriptions
+    ]
+
+
 def _class_names(folder: Path) -> list[str]:
     if (folder / "labels.json").exists():
         return [entry["name"] for entry in json.loads((folder / "labels.json").read_text())["classes"]]

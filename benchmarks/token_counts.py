@@ -5,12 +5,11 @@ python benchmarks/token_counts.py        # the row `btzsc_tokens` of benchmarks/
 
 import numpy as np
 from measured import measure
-from store import ENCODER, ROOT
+from store import ENCODER
+from tasks import DATA
 
 from labelspace import Encoder
 from labelspace.bench import find_tasks, load_task
-
-DATA = ROOT.parent / "shared" / "data"
 
 
 def mean_tokens() -> dict[str, dict[str, float]]:

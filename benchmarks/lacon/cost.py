@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 from pieces import Piece
-from tasks import ROOT
+from tasks import JOINED, intent_texts
 
-from labelspace import Encoder, LabelSpace
+from labelspace import Encoder
 from labelspace.bench.memory import PeakMemory, resident_mib
 from labelspace.config import LaConConfig
 from labelspace.losses import (
@@ -35,11 +35,8 @@ from labelspace.training.trainable import trainable_weights
 from lacon.methods import METHODS, Options
 from lacon.protocol import Settings
 
-TEXTS = ROOT / "examples" / "banking77" / "labels.yaml"
 BATCH = 32
 LABELS = 8
-# Number of descriptions joined into one text: about 27 tokens with one, 130 with five.
-JOINED = {"short": 1, "long": 5}
 METHODS_TIMED = ("ce", "lacon-vanilla", "lacon-fusion")
 # A default step of `fit` with few labelled rows: the batch also has as many descriptions as texts.
 WITH_PRIOR = "lacon-few"
@@ -83,15 +80,8 @@ def speed_pieces(settings: Settings) -> Iterator[Piece]:
 
 def batch_of(length: str) -> tuple[list[str], np.ndarray]:
     """Return the fixed batch: texts of the first labels in turn, and their labels."""
-    space = LabelSpace.from_file(TEXTS)
-    joined = JOINED[length]
-    texts, targets = [], []
-    for place in range(BATCH):
-        column, turn = place % LABELS, place // LABELS
-        own = space.labels[column].descriptions
-        texts.append(" ".join(own[(turn + part) % len(own)] for part in range(joined)))
-        targets.append(column)
-    return texts, np.array(targets, dtype=np.intp)
+    intents = intent_texts(length)
+    return [intents[place % LABELS][place // LABELS] for place in range(BATCH)], np.arange(BATCH) % LABELS
 
 
 class Stepper:

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from pieces import Piece
 from scoring import macro_f1_predicted
-from sklearn.linear_model import LogisticRegression
 from store import COMMIT
-from study.rivals import few
+from study.rivals import few, logistic_curve
 from tasks import SOURCES, Task, load_rows, load_task
 
 from labelspace import LaConClassifier, load
@@ -171,12 +170,9 @@ def _logistic(settings: Settings, name: str, counts: tuple[int, ...]) -> dict[st
     task = task_of(settings, name)
     encoder = opened(settings.encoder, None, settings.pooling)
     test = encoder.encode(task.texts)
-    found: dict[str, dict[str, float]] = {str(count): {} for count in counts}
-    for seed in settings.curve_seeds:
-        texts, truth = first(settings, task, counts[-1], seed)
-        vectors, labels = encoder.encode(texts), np.array(truth, dtype=object)
-        for count in counts:  # smaller draws are parts of the largest
-            rows = np.concatenate([np.flatnonzero(labels == label)[:count] for label in task.labels.names])
-            head = LogisticRegression(max_iter=1000).fit(vectors[rows], labels[rows])
-            found[str(count)][str(seed)] = macro_f1_predicted(task.truth, head.predict(test))
+    draws = {
+        str(seed): logistic_curve(encoder, task, first(settings, task, counts[-1], seed), test, counts)
+        for seed in settings.curve_seeds
+    }
+    found = {str(count): {seed: draw[count] for seed, draw in draws.items()} for count in counts}
     return {"macro_f1_predicted_by_count": found, "test_rows": len(task.texts)}

@@ -38,8 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def settings(options: argparse.Namespace, **common: Any) -> Settings:
     """Make the settings from the options."""
-    own = {name: getattr(options, name) for name in ("pooling", "full", "repeats")}
-    return Settings(**common, **own, protocol=changed(PAPER if options.full else SMALL, vars(options)))
+    return Settings.of(options, **common, protocol=changed(PAPER if options.full else SMALL, vars(options)))
 
 
 STUDY = Study(

@@ -90,15 +90,11 @@ def tests() -> str:
 
 def tuned() -> str:
     """Table 2 on whole sets; rate and temperature are chosen. A repeat counts if no other has more of the methods."""
-    runs = pd.concat(
-        scored("tuned", "method", "majority", encoder=encoder).assign(words=words)
-        for encoder, words in _tuned_encoders().items()
-    )
+    runs = _tuned_runs("majority")
     if runs.empty:
         return NOT_YET
     methods = runs.groupby(["words", "set", "seed"]).method.transform("nunique")
     runs = runs[methods == methods.groupby([runs.words, runs["set"]]).transform("max")]
-    runs = runs.assign(row=runs.method + runs.words)
 
     def cell(own: pd.DataFrame, row: str, name: str) -> str:
         return percent(own.score, figure(paper.TABLE_2[row.partition(",")[0]][name]))
@@ -119,15 +115,9 @@ def tuned() -> str:
 
 def chosen() -> str:
     """Rate and temperature of each method on each set, chosen on held-out rows, and runs that stayed untrained."""
-    runs = pd.concat(
-        scored("tuned", "method", "chosen.learning_rate", "chosen.temperature", "best_step", encoder=encoder).assign(
-            words=words
-        )
-        for encoder, words in _tuned_encoders().items()
-    )
+    runs = _tuned_runs("chosen.learning_rate", "chosen.temperature", "best_step")
     if runs.empty:
         return NOT_YET
-    runs = runs.assign(row=runs.method + runs.words)
 
     def cell(own: pd.DataFrame, *_: str) -> str:
         rate, temperature = own["chosen.learning_rate"].iloc[0], own["chosen.temperature"].iloc[0]
@@ -146,6 +136,15 @@ def chosen() -> str:
 def _tuned_encoders() -> dict[str, str]:
     """Return the encoders of the whole sets, each with the words behind a method's name."""
     return {store.ENCODER: "", f"{store.ENCODER}-cls": ", [CLS]", "all-mpnet-base-v2": ", mpnet"}
+
+
+def _tuned_runs(*columns: str) -> pd.DataFrame:
+    """Return the runs on whole sets; `row` is the method and the `words` of its encoder."""
+    runs = pd.concat(
+        scored("tuned", "method", *columns, encoder=encoder).assign(words=words)
+        for encoder, words in _tuned_encoders().items()
+    )
+    return runs.assign(row=runs.method.astype(str) + runs.words)  # without a run it is a column of numbers
 
 
 def _gain(samples: pd.DataFrame, method: str, other: str) -> pd.Series:

@@ -6,10 +6,11 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from peer_setfit import oversampled_updates, run_setfit, updates
+from peer_setfit import dataset_of, oversampled_updates, run_setfit, updates
 from pieces import Piece
 from scoring import macro_f1_predicted
 from study.rivals import TEMPLATES as STUDY_TEMPLATES
+from tasks import Task
 
 from lacon.curve import curve_piece, first, task_of, tasks_and_counts
 from lacon.methods import opened
@@ -69,25 +70,18 @@ def _pieces(settings: Settings, part: str, most: int | None) -> Iterator[Piece]:
 
 def _run(settings: Settings, name: str, count: int, seed: int, most: int | None) -> dict[str, Any]:
     """SetFit on the curve's sample plus its templated texts, which are the only texts at zero labels."""
-    from datasets import Dataset
     from setfit import get_templated_dataset
 
     task = task_of(settings, name)
-    names = list(task.labels.names)
     texts, truth = first(settings, task, count, seed)
-    labelled = Dataset.from_dict({"text": texts, "label": [names.index(label) for label in truth]}) if texts else None
     dataset = get_templated_dataset(
-        labelled,
-        candidate_labels=[label.replace("_", " ") for label in names],
+        dataset_of(texts, truth, task.labels.names) if texts else None,
+        candidate_labels=[label.replace("_", " ") for label in task.labels.names],
         template=TEMPLATES[name],
         sample_size=TEMPLATED,
     )
-    folder = opened(settings.encoder, None).folder
-    predicted, seconds = run_setfit(folder, dataset, names, task.texts, seed=seed, most_updates=most)
     return {
-        "macro_f1_predicted": macro_f1_predicted(task.truth, predicted),
-        "fit_seconds": seconds,
-        "labelled": len(texts),
+        **_scored(settings, task, dataset, len(texts), seed=seed, most_updates=most),
         "templated": len(dataset) - len(texts),
         "steps": updates(len(dataset)) if most is None else min(most, updates(len(dataset))),
         "whole_schedule": updates(len(dataset)),
@@ -96,19 +90,19 @@ def _run(settings: Settings, name: str, count: int, seed: int, most: int | None)
 
 
 def _run_default(settings: Settings, name: str, count: int) -> dict[str, Any]:
-    from datasets import Dataset
-
     task = task_of(settings, name)
-    names = list(task.labels.names)
     texts, truth = first(settings, task, count, 0)
-    dataset = Dataset.from_dict({"text": texts, "label": [names.index(label) for label in truth]})
-    folder = opened(settings.encoder, None).folder
-    predicted, seconds = run_setfit(folder, dataset, names, task.texts, seed=0, pairs_of_a_text=None)
+    dataset = dataset_of(texts, truth, task.labels.names)
     return {
-        "macro_f1_predicted": macro_f1_predicted(task.truth, predicted),
-        "fit_seconds": seconds,
-        "labelled": len(texts),
+        **_scored(settings, task, dataset, len(texts), seed=0, pairs_of_a_text=None),
         "templated": 0,
-        "steps": oversampled_updates([truth.count(label) for label in names]),
+        "steps": oversampled_updates([truth.count(label) for label in task.labels.names]),
         "test_rows": len(task.texts),
     }
+
+
+def _scored(settings: Settings, task: Task, dataset: Any, labelled: int, **options: Any) -> dict[str, Any]:
+    folder = opened(settings.encoder, None).folder
+    predicted, seconds = run_setfit(folder, dataset, task.labels.names, task.texts, **options)
+    score = macro_f1_predicted(task.truth, predicted)
+    return {"macro_f1_predicted": score, "fit_seconds": seconds, "labelled": labelled}

@@ -6,8 +6,6 @@ entailed or not.
 """
 
 import functools
-import hashlib
-import json
 import math
 import shutil
 import time
@@ -22,6 +20,7 @@ import torch
 from filelock import FileLock
 from pieces import Piece, Unfinished
 from scoring import accuracy_and_macro_f1
+from store import digest
 
 from labelspace.bench.models import OpenModel, computed_dtype, open_model
 from labelspace.bench.revision import weights_revision
@@ -153,8 +152,7 @@ def place_of(settings: Settings, head: Head) -> Path:
     data, config = _data(settings), config_of(settings, head).to_dict()
     decided = [settings.encoder, config, data.train.fingerprint(), data.stop.fingerprint()]
     decided += [computed_dtype(settings.encoder), torch.get_num_threads()]
-    key = hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:10]
-    return settings.models / f"{settings.short}_{head}_{key}"
+    return settings.models / f"{settings.short}_{head}_{digest(decided, 10)}"
 
 
 def config_of(settings: Settings, head: Head) -> NLIConfig:

@@ -32,7 +32,7 @@ def settings(options: argparse.Namespace, **common: Any) -> Settings:
     if options.small:
         sizes = {"max_pairs": 64, "epochs": 1, "stop_per_class": 2, "dev_per_class": 2, "rows": 20}
     ends = time.monotonic() + 60 * options.minutes
-    return Settings(**common, models=options.models, ends=ends, **sizes)
+    return Settings.of(options, **common, ends=ends, **sizes)
 
 
 STUDY = Study(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pandas as pd
 import store
 from btzsc_rows import noted, with_mark
-from layout import NOT_YET, crossed, products, spread, table, titled
+from layout import NOT_YET, crossed, products, signed, spread, table, titled
 
 from labelspace.bench.cards import BTZSC, FAMILIES
 from labelspace.bench.published import published_scores
@@ -33,12 +33,6 @@ def runs_of(part: str, *columns: str) -> pd.DataFrame:
     return store.frame("nli", part, "rates", "variant", "seed", *columns, encoder=store.ENCODER)
 
 
-def gain(values: Sequence[float]) -> str:
-    """Format a mean with its sign, and the standard deviation if there are several values."""
-    mean, *deviation = spread(values).split(" ± ")
-    return " ± ".join([f"{float(mean):+.3f}", *deviation])
-
-
 def gains(runs: pd.DataFrame, score: str, *along: str) -> pd.DataFrame:
     """Return the column `gain`, binary minus three-way, for each seed that has both, beside rates, seed and `along`."""
     wide = runs.pivot(index=["rates", *along, "seed"], columns="variant", values=score)
@@ -54,13 +48,13 @@ def difference() -> str:
         return NOT_YET
     names = [name for name in SETS if name in set(whole.task)]
     less = gains(means(whole), F1, "task")
-    cells = crossed(less, ["rates"], ["task"], lambda own, *_: gain(own.gain.tolist()))
+    cells = crossed(less, ["rates"], ["task"], lambda own, *_: signed(own.gain.tolist()))
     sides = gains(runs[runs.task.isin(names)], F1, "task").groupby(["rates", "task"]).gain.agg(["min", "max"])
     for title, ahead in (("binary", sides["min"] > 0), ("three-way", sides["max"] < 0)):
         cells[f"{title} ahead"] = ahead.groupby("rates").sum().map(str)
     dev = runs_of("heads", *_columns(SEEN, "auroc"))
     dev = gains(dev.assign(auroc=dev[_columns(SEEN, "auroc")].mean(axis=1)), "auroc")
-    cells["auroc"] = dev.groupby("rates").gain.agg(list).map(gain)
+    cells["auroc"] = dev.groupby("rates").gain.agg(list).map(signed)
     cells["seeds"] = less.groupby("rates").seed.nunique().map(str)
     cells.loc["published"] = pd.Series(_published(names))
     columns = {"seeds": "seeds", "auroc": "NLI AUROC", **{name: name for name in FAMILIES if name in cells}}
@@ -91,7 +85,7 @@ def _published(names: Sequence[str]) -> dict[str, str]:
     for name in names:
         groups.setdefault(BTZSC[name].family, []).append(name)
     return {
-        group: gain([statistics.fmean(one[name] - other[name] for name in own) for one, other in pairs])
+        group: signed([statistics.fmean(one[name] - other[name] for name in own) for one, other in pairs])
         for group, own in groups.items()
     }
 
@@ -115,7 +109,7 @@ def heads() -> str:
     cells = pd.DataFrame({key: row(own) for key, own in runs.groupby(["rates", "variant"])}).T
     for title in scores:
         for rates, own in gains(runs, title).groupby("rates"):
-            cells.loc[(rates, LESS), title] = gain(own.gain.tolist())
+            cells.loc[(rates, LESS), title] = signed(own.gain.tolist())
     columns = {title: title for title in (*scores, *facts.values(), "stopped early")}
     return table(titled(cells, products(RATES, VARIANTS | {LESS: LESS}), columns), "learning rates", "head")
 
@@ -154,7 +148,7 @@ def _by_variant(
     """Make columns of each variant and of their difference, for each of the rates."""
     cells = crossed(runs, [row], ["rates", "variant"], lambda own, *_: spread(own[score].tolist()))
     for (name, rates), own in gains(compared, score, row).groupby([row, "rates"]):
-        cells.loc[name, (rates, LESS)] = gain(own.gain.tolist())
+        cells.loc[name, (rates, LESS)] = signed(own.gain.tolist())
     heads = {key: ": ".join(words) for key, words in products(RATES, COLUMNS).items() if key in cells}
     return titled(cells, titles, heads)
 

@@ -2,8 +2,6 @@
 
 import dataclasses
 import functools
-import hashlib
-import json
 import shutil
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -15,6 +13,7 @@ import numpy as np
 import torch
 from filelock import FileLock
 from pieces import Piece
+from store import digest
 
 from labelspace import Encoder, prefinetune
 from labelspace.config import PrefinetuneConfig
@@ -120,8 +119,7 @@ def place_of(settings: Settings, mix: str, method: str, seed: int) -> Path:
     decided = [settings.encoder, settings.max_tokens, config_of(method).to_dict()]
     decided += [read_mix(settings, mix).pairs.fingerprint(), seed]
     decided += [base(settings).dtype, torch.get_num_threads(), *([method] if method in PRINTED else [])]
-    key = hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:10]
-    return settings.encoders / f"{settings.short}-{mix}-{method}-seed{seed}-{key}"
+    return settings.encoders / f"{settings.short}-{mix}-{method}-seed{seed}-{digest(decided, 10)}"
 
 
 def config_of(method: str) -> PrefinetuneConfig:

@@ -40,7 +40,7 @@ def settings(options: argparse.Namespace, **common: Any) -> Settings:
         sizes = {"per_source": None, "test_rows": None, "max_tokens": None, "per_target": True}
     elif options.small:
         sizes = {"per_source": 16, "test_rows": 100}
-    return Settings(**common, encoders=options.encoders, **sizes)
+    return Settings.of(options, **common, **sizes)
 
 
 STUDY = Study(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 import store
-from layout import NOT_YET, crossed, markdown, products, spread, table, titled
+from layout import NOT_YET, crossed, markdown, products, signed, spread, table, titled
 
 from prefinetune import paper
 from prefinetune.encoders import UNNAMED, UNSHRUNK, WEIGHTS
@@ -172,7 +172,7 @@ def gains() -> str:
     ).dropna(axis=1, how="all")
 
     def cell(own: pd.DataFrame, *_: Any) -> str:
-        return f"{spread(own.gap, '{:+.4f}').replace('± +', '± ')}; {sum(own.gap > 0)} of {len(own)}"
+        return f"{signed(own.gap, '{:+.4f}')}; {sum(own.gap > 0)} of {len(own)}"
 
     long = gaps.reset_index().melt(["target", "rows", "seed"], var_name="what", value_name="gap").dropna()
     cells = crossed(long, ["target", "rows"], ["what"], cell)

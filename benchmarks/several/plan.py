@@ -120,11 +120,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--disaster", type=Path, default=archive, help="archive of messages; without it, no such set")
 
 
-def settings(options: argparse.Namespace, **common: Any) -> Settings:
-    """Make the settings from the options."""
-    return Settings(**common, disaster=options.disaster)
-
-
 STUDY = Study(
-    name="several", doc=__doc__, parts={"sets": sets_pieces}, blocks=BLOCKS, settings=settings, options=add_options
+    name="several", doc=__doc__, parts={"sets": sets_pieces}, blocks=BLOCKS, settings=Settings.of, options=add_options
 )

@@ -79,15 +79,9 @@ def ablation_pieces(settings: Settings) -> Iterator[Piece]:
             )
 
 
-_TASKS: dict[str, Task] = {}
-
-
 def task_of(settings: Settings, name: str) -> Task:
-    """Read a task; the last one is cached."""
-    if name not in _TASKS:
-        _TASKS.clear()
-        _TASKS[name] = study_task(name, settings.data, test_rows=settings.test_rows)
-    return _TASKS[name]
+    """Read a task."""
+    return study_task(name, settings.data, test_rows=settings.test_rows)
 
 
 def _run(settings: Settings, name: str, change: Change, seed: int) -> dict[str, Any]:

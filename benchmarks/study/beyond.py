@@ -2,11 +2,11 @@
 
 import itertools
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pandas as pd
 import store
-from layout import NOT_YET, crossed, markdown, products, spread, table, titled
+from layout import NOT_YET, crossed, markdown, products, signed, spread, table, titled
 
 from labelspace.config import DEFAULT_ANCHOR
 from study.dictionary import SENSES, WORDS
@@ -36,7 +36,7 @@ def transfer() -> str:
         return NOT_YET
 
     def cell(own: pd.DataFrame, _encoder: str, target: str, source: str) -> str:
-        words = _change(own.gain, "{:+.3f}")
+        words = signed(own.gain)
         return f"*{words}*" if OWN.get(source) == target else words
 
     cells = crossed(long, ["encoder", "target"], ["source"], cell)
@@ -66,15 +66,10 @@ def unequal() -> str:
                 gains = [new - old for new, old in zip(after["recall"], before["recall"], strict=True)]
                 changes["others"].append(100 * statistics.fmean(gains[:column] + gains[column + 1 :]))
         if changes["macro"]:
-            cells = [_change(changes[what], "{:+.1f}") for what in ("answers", "recall", "others")]
-            rows.append([title, when, TITLES[task], *cells, _change(changes["macro"], "{:+.3f}")])
+            cells = [signed(changes[what], "{:+.1f}") for what in ("answers", "recall", "others")]
+            rows.append([title, when, TITLES[task], *cells, signed(changes["macro"])])
     head = ["", "", "", "its share of the answers, points", "its recall", "recall of the others", "macro-F1"]
     return markdown(head, rows)
-
-
-def _change(values: Sequence[float], form: str) -> str:
-    """Format the mean with its sign, and the deviation without one."""
-    return spread(list(values), form).replace("± +", "± ")
 
 
 def dictionary() -> str:

@@ -8,7 +8,6 @@
 """
 
 import argparse
-from typing import Any
 
 from runner import Study
 
@@ -35,12 +34,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model-figures", action="store_true", help="with --figures: also those of a trained model")
 
 
-def settings(options: argparse.Namespace, **common: Any) -> Settings:
-    """Make the settings from the options."""
-    own = {name: getattr(options, name) for name in ("pooling", "max_steps", "test_rows", "model_figures")}
-    return Settings(**common, **own, changes=tuple(options.changes))
-
-
 STUDY = Study(
     name="study",
     doc=__doc__,
@@ -58,6 +51,6 @@ STUDY = Study(
     blocks=BLOCKS | BEYOND,
     figures=FIGURES,
     more_figures=lambda own, folder: model_figures(own, folder) if own.model_figures else (),
-    settings=settings,
+    settings=Settings.of,
     options=add_options,
 )

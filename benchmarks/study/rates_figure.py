@@ -1,6 +1,5 @@
 """Macro-F1 against uniformity over learning rates (Figure 3), to check the rule that chooses the rate."""
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -8,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from labelspace.bench.statistics import regression
-from labelspace.errors import InputError
 from labelspace.evaluate.drawing import drawing, files_of, short, write_figure
 
 if TYPE_CHECKING:
@@ -26,10 +24,10 @@ class RatePoint(NamedTuple):
     """Learning rate of the run."""
 
     uniformity: float
-    """Uniformity of the pool after training; lower is more uniform. Infinite if the loss was not finite."""
+    """Uniformity of the pool after training; lower is more uniform."""
 
     score: float
-    """Macro-F1, 0 to 1; NaN if the loss was not finite."""
+    """Macro-F1, 0 to 1."""
 
     chosen: bool
     """True for the rate of lowest uniformity, which the rule of section 3.1 chooses."""
@@ -48,36 +46,28 @@ def rates_figure(panels: Mapping[tuple[str, str], Sequence[RatePoint]], path: st
     Returns:
         The files written.
 
-    Raises:
-        InputError: no panel, or a panel without a finite point.
-
     Reference:
         "Description-only supervision", Figure 3.
     """
-    if not panels:
-        raise InputError("there is no panel to draw; give points.")
-    kept = {name: _finite(name, panel) for name, panel in panels.items()}
     down, across = (list(dict.fromkeys(name[side] for name in panels)) for side in (0, 1))
     with drawing("the figure of learning rates") as new_figure:
         from matplotlib.cm import ScalarMappable
         from matplotlib.colors import LogNorm
 
         figure = new_figure(2.5 * len(across) + 1.3, 2.4 * len(down) + 0.8)
-        rates = sorted({point.learning_rate for panel in kept.values() for point in panel})
+        rates = sorted({point.learning_rate for panel in panels.values() for point in panel})
         colours = ScalarMappable(LogNorm(rates[0] / 1.001, rates[-1] * 1.001), progress_colours())
         grid = figure.subplots(len(down), len(across), squeeze=False)
         for row, encoder in enumerate(down):
-            there = [column for column, data_set in enumerate(across) if (encoder, data_set) in kept]
+            there = [column for column, data_set in enumerate(across) if (encoder, data_set) in panels]
             for column, axes in enumerate(grid[row]):
                 if column not in there:  # an encoder may lack a data set
                     axes.set_axis_off()
                     continue
-                name = encoder, across[column]
-                _draw_panel(axes, kept[name], colours)
-                left_out = len(panels[name]) - len(kept[name])
-                words = [short(name[1], 34) if row == 0 else "", _pearson(kept[name])]
-                words.append(f"{left_out} without a finite loss left out" if left_out else "")
-                axes.set_title("\n".join(filter(None, words)), fontsize=8.5)
+                panel = panels[encoder, across[column]]
+                _draw_panel(axes, panel, colours)
+                words = [short(across[column], 34)] if row == 0 else []
+                axes.set_title("\n".join([*words, _pearson(panel)]), fontsize=8.5)
             grid[row, there[0]].set_ylabel(short(encoder, 34), fontsize=8.5)
         figure.supxlabel("uniformity of the pool (further left: better spread)", fontsize=9)
         figure.supylabel("macro-F1", fontsize=9)
@@ -98,13 +88,6 @@ def rate_words(rate: float) -> str:
     """Format a learning rate, such as 3e-5."""
     mantissa, _, power = f"{rate:.2e}".partition("e")
     return f"{float(mantissa):g}e{int(power)}"
-
-
-def _finite(name: tuple[str, str], panel: Sequence[RatePoint]) -> list[RatePoint]:
-    kept = [point for point in panel if math.isfinite(point.uniformity) and math.isfinite(point.score)]
-    if not kept:
-        raise InputError(f"no point of {name} has a finite uniformity and score. Got {len(panel)}; try lower rates.")
-    return kept
 
 
 def _pearson(panel: Sequence[RatePoint]) -> str:

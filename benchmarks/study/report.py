@@ -63,9 +63,9 @@ def runs_of(part: str, *columns: str, **facts: str) -> pd.DataFrame:
     return store.frame("study", part, *columns, encoder=ENCODER, **facts)
 
 
-def default_scores(task: str, anchor: str = DEFAULT_ANCHOR) -> pd.Series:
+def default_scores(task: str) -> pd.Series:
     """Return the macro-F1 of a task's runs without a change."""
-    score = f"macro_f1_predicted.{anchor}"
+    score = f"macro_f1_predicted.{DEFAULT_ANCHOR}"
     return runs_of("ablations", score, task=task, change="default")[score]
 
 
@@ -130,9 +130,9 @@ def multilingual() -> str:
     return table(titled(cells, products(ENCODERS, titles), WAYS), CORNER, "prompts")
 
 
-def gains(anchor: str = DEFAULT_ANCHOR) -> str:
+def gains() -> str:
     """Gain of training over the untrained mean of the same descriptions, and the number of samples with a gain."""
-    trained, untrained = f"macro_f1_predicted.{anchor}", f"untrained.{anchor}"
+    trained, untrained = f"macro_f1_predicted.{DEFAULT_ANCHOR}", f"untrained.{DEFAULT_ANCHOR}"
     runs = store.frame("study", "ablations", "encoder", "task", "change", trained, untrained)
     runs["gain"] = runs[trained] - runs[untrained]
 
@@ -178,9 +178,9 @@ def ranges() -> str:
     return "; ".join(words) + "." if words else NOT_YET
 
 
-def rates(anchor: str = DEFAULT_ANCHOR) -> str:
+def rates() -> str:
     """The learning rate chosen by each rule and its score, and Pearson's r of uniformity and macro-F1."""
-    names = {"macro_f1_predicted." + anchor: "score", "uniformity.train": "train", "uniformity.test": "test"}
+    names = {f"macro_f1_predicted.{DEFAULT_ANCHOR}": "score", "uniformity.train": "train", "uniformity.test": "test"}
     runs = store.frame("study", "rates", "encoder", "task", "learning_rate", "base_rate", *names).rename(columns=names)
     cells = {}
     for (encoder, task), own in runs.sort_values("learning_rate").groupby(["encoder", "task"]):

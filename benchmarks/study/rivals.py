@@ -11,13 +11,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from peer_setfit import run_setfit
+from peer_setfit import dataset_of, run_setfit
 from pieces import Piece
 from scoring import by_anchor, macro_f1_predicted
 from sklearn.linear_model import LogisticRegression
 from tasks import SOURCES, Task, load_rows
 
-from labelspace import DescriptionClassifier
+from labelspace import DescriptionClassifier, Encoder
 from labelspace.bench.memory import PeakMemory
 from labelspace.seeds import child_seed
 from study.ablations import task_of
@@ -82,22 +82,17 @@ def few(texts: Sequence[str], truth: Sequence[str], names: Sequence[str], shots:
 
 def setfit(settings: Settings, task: Task, seed: int, *, template: bool = False) -> dict[str, Any]:
     """SetFit, with or without additional templated texts of the label names."""
-    from datasets import Dataset
     from setfit import get_templated_dataset
 
     names = list(task.labels.names)
     texts, truth = few(*labelled(task, settings), names, SHOTS, seed)
-    dataset = Dataset.from_dict({"text": texts, "label": [names.index(label) for label in truth]})
+    dataset = dataset_of(texts, truth, names)
     if template:
         dataset = get_templated_dataset(
             dataset, candidate_labels=names, template=TEMPLATES[task.name], sample_size=SHOTS
         )
     predicted, seconds = run_setfit(opened(settings).folder, dataset, names, task.texts, seed=seed)
-    return {
-        "macro_f1_predicted": macro_f1_predicted(task.truth, predicted),
-        "training_seconds": seconds,
-        "labelled": len(texts),
-    }
+    return _result(task, predicted, seconds, len(texts))
 
 
 def run_logistic(settings: Settings, task: Task, seed: int) -> dict[str, Any]:
@@ -107,12 +102,7 @@ def run_logistic(settings: Settings, task: Task, seed: int) -> dict[str, Any]:
     started = time.perf_counter()
     head = LogisticRegression(max_iter=1000).fit(encoder.encode(texts), truth)
     seconds = time.perf_counter() - started
-    predicted = head.predict(encoder.encode(task.texts))
-    return {
-        "macro_f1_predicted": macro_f1_predicted(task.truth, predicted),
-        "training_seconds": seconds,
-        "labelled": len(texts),
-    }
+    return _result(task, head.predict(encoder.encode(task.texts)), seconds, len(texts))
 
 
 def _result(task: Task, predicted: Any, seconds: float, labelled: int) -> dict[str, Any]:
@@ -146,15 +136,25 @@ def _curve(settings: Settings, name: str) -> dict[str, Any]:
     task = task_of(settings, name)
     texts, truth = labelled(task, settings)
     encoder = opened(settings)
-    # Encode only the largest sample of a seed: smaller ones are its beginnings.
-    found: dict[str, list[float]] = {str(count): [] for count in PER_CLASS}
     test = encoder.encode(task.texts)
-    for seed in range(2 if settings.small else CURVE_DRAWS):
-        drawn_texts, drawn_truth = few(texts, truth, task.labels.names, PER_CLASS[-1], seed)
-        vectors = encoder.encode(drawn_texts)
-        labels = np.array(drawn_truth, dtype=object)
-        for count in PER_CLASS:
-            rows = np.concatenate([np.flatnonzero(labels == label)[:count] for label in task.labels.names])
-            head = LogisticRegression(max_iter=1000).fit(vectors[rows], labels[rows])
-            found[str(count)].append(macro_f1_predicted(task.truth, head.predict(test)))
+    draws = [
+        logistic_curve(encoder, task, few(texts, truth, task.labels.names, PER_CLASS[-1], seed), test, PER_CLASS)
+        for seed in range(2 if settings.small else CURVE_DRAWS)
+    ]
+    found = {str(count): [draw[count] for draw in draws] for count in PER_CLASS}
     return {"macro_f1_predicted": found, "test_rows": len(task.texts)}
+
+
+def logistic_curve(
+    encoder: Encoder, task: Task, sample: Labelled, test: np.ndarray, counts: Sequence[int]
+) -> dict[int, float]:
+    """Return the macro-F1 of logistic regression for each count of labelled texts a class.
+
+    Only the largest sample is encoded: smaller ones are its beginnings.
+    """
+    vectors, labels, found = encoder.encode(sample[0]), np.array(sample[1], dtype=object), {}
+    for count in counts:
+        rows = np.concatenate([np.flatnonzero(labels == label)[:count] for label in task.labels.names])
+        head = LogisticRegression(max_iter=1000).fit(vectors[rows], labels[rows])
+        found[count] = macro_f1_predicted(task.truth, head.predict(test))
+    return found

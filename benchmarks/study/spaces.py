@@ -1,5 +1,6 @@
 """Label spaces of the study: ten descriptions for each label, samples of them, and damaged versions."""
 
+import functools
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,6 +33,7 @@ def share_drawn(name: str, count: int = PAPER_K) -> float:
     return FEW_K / FEW_WRITTEN if name in (INTENTS, TNEWS) else count / WRITTEN
 
 
+@functools.lru_cache(maxsize=1)
 def study_task(name: str, data: Path, *, test_rows: int | None) -> Task:
     """Read a task with ten descriptions for each label (all intents and TNEWS: five) and the official verbalizers."""
     if name == INTENTS:

@@ -10,11 +10,10 @@ import torch
 
 from labelspace import DescriptionClassifier, Encoder, LabelSpace
 from labelspace.bench.naming import name_points
-from labelspace.checks import check_number
 from labelspace.classify.arguments import own_encoder
 from labelspace.config import SearchConfig
 from labelspace.corpus import Pool, sample_pool
-from labelspace.errors import InputError, unsaid
+from labelspace.errors import unsaid
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
 from labelspace.geometry import alignment
 from labelspace.training import train_on_descriptions
@@ -63,37 +62,27 @@ class Trajectory:
     """Source of the documents."""
 
 
-def trajectory(
-    model: DescriptionClassifier, pool: Any, *, every: int | None = None, steps: int | None = None
-) -> Trajectory:
+def trajectory(model: DescriptionClassifier, pool: Any, *, every: int | None = None) -> Trajectory:
     """Repeat the training of a fitted model from its untrained encoder, at its learning rate, and measure on the way.
 
-    The model itself is unchanged. With its own number of steps this repeats its training exactly.
+    The model itself is unchanged.
 
     Args:
         model: model whose training is repeated.
         pool: unlabelled documents for measuring uniformity, on the same pairs each time.
         every: steps between two measurements; None: about 40 measurements.
-        steps: maximum updates; None: the model's `max_steps`.
 
     Returns:
         A point before training, one every `every` steps, and one for the best step.
-
-    Raises:
-        ConfigError: an invalid option.
-        InputError: fewer than two documents.
 
     Reference:
         "Description-only supervision", section 3.1; Wang & Isola, 2020, https://arxiv.org/abs/2005.10242.
     """
     rate = model.fit_result_.to_dict()["rate"]["learning_rate"]
-    config = replace(model.training_config(), learning_rate=rate, max_steps=model.max_steps if steps is None else steps)
-    every = math.ceil(config.max_steps / MEASUREMENTS) if every is None else every
-    check_number("every", every, least=1, whole=True)
+    config = replace(model.training_config(), learning_rate=rate)
+    every = every or math.ceil(config.max_steps / MEASUREMENTS)
     search = model.search or SearchConfig()
     drawn = sample_pool(pool, size=search.documents, seed=model.seed)
-    if len(drawn.texts) < 2:
-        raise InputError(f"a trajectory needs a pool of two different documents or more. Got {len(drawn.texts)}.")
     encoder = own_encoder(model.encoder)
     measure = _Measure(encoder, model.label_space_, drawn, search, model.seed)
     points = {0: measure(0)}
@@ -128,17 +117,12 @@ def trajectory_figure(found: Trajectory, path: str | Path) -> tuple[Path, ...]:
     Returns:
         The files written.
 
-    Raises:
-        InputError: no point, or one that is not finite.
-
     Reference:
         Wang & Isola, 2020, https://arxiv.org/abs/2005.10242; the paper of description-only supervision names the two
         numbers and draws no such figure.
     """
     files = files_of(path)
     places = np.array([(point.alignment, point.uniformity) for point in found.points])
-    if not len(places) or not np.isfinite(places).all():
-        raise InputError(f"a trajectory needs finite points. Got {len(places)}, or a NaN among them; measure it anew.")
     steps = np.array([point.step for point in found.points])
     with drawing("the trajectory") as new_figure:
         from matplotlib.cm import ScalarMappable

@@ -68,29 +68,29 @@ def average_gain(encoder: str, method: str, rival: str) -> list[str] | None:
     return [words, f"{_yes(mean > 0)}, {mean:+.2f} ± {error:.2f}", *names]
 
 
-def mean_curve(runs: pd.DataFrame, by: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Shares rejected until `LEFT` remains, and the accuracy on the rest, averaged over runs."""
-    curve = np.mean(runs[f"curve.{by}"].tolist(), axis=0)
+def mean_curve(runs: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Shares rejected by uncertainty until `LEFT` remains, and the accuracy on the rest, averaged over runs."""
+    curve = np.mean(runs["curve.uncertainty"].tolist(), axis=0)
     shares = np.linspace(0, 1, len(curve))
     kept = shares <= 1 - LEFT
     return shares[kept], curve[kept]
 
 
-def largest_fall(runs: pd.DataFrame, by: str = "uncertainty") -> float:
+def largest_fall(runs: pd.DataFrame) -> float:
     """Largest fall in accuracy from one point of the curve to any later one."""
-    _, curve = mean_curve(runs, by)
+    _, curve = mean_curve(runs)
     return float((np.maximum.accumulate(curve) - curve).max())
 
 
-def rises(runs: pd.DataFrame, by: str = "uncertainty") -> bool:
+def rises(runs: pd.DataFrame) -> bool:
     """Return whether the curve rises: it never falls by more than `MOST_FALL`, and ends above its start."""
-    _, curve = mean_curve(runs, by)
-    return largest_fall(runs, by) <= MOST_FALL and bool(curve[-1] > curve[0])
+    _, curve = mean_curve(runs)
+    return largest_fall(runs) <= MOST_FALL and bool(curve[-1] > curve[0])
 
 
-def slope(runs: pd.DataFrame, by: str = "uncertainty") -> float:
+def slope(runs: pd.DataFrame) -> float:
     """Slope of the least-squares line through the curve: the gain extrapolated to rejecting all."""
-    return float(np.polyfit(*mean_curve(runs, by), 1)[0])
+    return float(np.polyfit(*mean_curve(runs), 1)[0])
 
 
 def _curve_rows(found: Mapping[str, pd.DataFrame]) -> list[list[str]]:

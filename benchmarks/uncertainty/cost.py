@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import torch
 from pieces import Piece
-from tasks import ROOT
+from tasks import INTENT_FILE, JOINED, intent_texts
 
-from labelspace import Encoder, LabelSpace
+from labelspace import Encoder
 from labelspace.config import UncertaintyConfig
 from labelspace.encoders.state_cache import FreshStates, StateCache, TokenStates
 from labelspace.heads import GaussianHead
@@ -30,17 +30,14 @@ from labelspace.training.uncertainty.objective import UncertaintyObjective
 from uncertainty.settings import Settings
 from uncertainty.variants import plain
 
-TEXTS = ROOT / "examples" / "banking77" / "labels.yaml"
 BATCH = 32
 # TextCNN is the paper's; attention multiplies a twelfth as much.
 CONFIGS = {name: UncertaintyConfig(extractor=name, epochs=1, validation=0.0) for name in ("textcnn", "attention")}
-# Number of descriptions joined into one text: about 27 tokens with one, 130 with five.
-JOINED = {"short": 1, "long": 5}
 
 
 def cost_pieces(settings: Settings) -> Iterator[Piece]:
     """Latency and an epoch with each extractor, on short and on long texts."""
-    revision = f"sha256:{hashlib.sha256(TEXTS.read_bytes()).hexdigest()}"
+    revision = f"sha256:{hashlib.sha256(INTENT_FILE.read_bytes()).hexdigest()}"
     works = (("latency", _latency), ("epoch", _epoch))
     for extractor, length, (what, work) in product(CONFIGS, ("short",) if settings.small else tuple(JOINED), works):
         yield Piece(
@@ -68,15 +65,9 @@ def _with_load(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 def texts_of(length: str) -> tuple[list[str], np.ndarray, int]:
     """Return descriptions, their labels, and the number of labels."""
-    space = LabelSpace.from_file(TEXTS)
-    joined = JOINED[length]
-    texts, targets = [], []
-    for column, label in enumerate(space.labels):
-        own = label.descriptions
-        for turn in range(len(own)):
-            texts.append(" ".join(own[(turn + part) % len(own)] for part in range(joined)))
-            targets.append(column)
-    return texts, np.array(targets, dtype=np.intp), len(space)
+    intents = intent_texts(length)
+    targets = np.repeat(np.arange(len(intents)), list(map(len, intents)))
+    return [text for own in intents for text in own], targets, len(intents)
 
 
 def _head(encoder: Encoder, extractor: str, labels: int) -> GaussianHead:

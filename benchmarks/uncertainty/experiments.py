@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from pieces import Piece
 from probe import linear_probe
 from rows import Rows
-from sklearn.metrics import f1_score
+from scoring import macro_f1_predicted
 from store import ENCODER
 
 from labelspace.config import UncertaintyConfig
 from labelspace.evaluate import RejectionCurve, difficulty, rejection_curve
-from labelspace.evaluate.metrics import NO_DIVISION
 from labelspace.geometry import project
 from labelspace.heads import GaussianHead
 from labelspace.seeds import child_seed
@@ -197,7 +196,7 @@ def scored(logits: NDArray[np.float32], answers: Answers, test: Rows, names: Seq
     curves = doubt_curves(answers)
     return {
         "accuracy": float(answers.right.mean()),
-        "macro_f1_predicted": float(f1_score(test.truth, predicted, average="macro", **NO_DIVISION)),
+        "macro_f1_predicted": macro_f1_predicted(test.truth, predicted),
         "test_rows": len(test),
         "labels": len(names),
         "area": {

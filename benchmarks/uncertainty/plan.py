@@ -40,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def settings(options: argparse.Namespace, **common: Any) -> Settings:
     """Make the settings from the options."""
     tokens = 512 if options.full else Settings.max_tokens
-    return Settings(**common, states=options.states, answers=options.answers, max_tokens=tokens)
+    return Settings.of(options, **common, max_tokens=tokens)
 
 
 def note(settings: Settings, parts: list[str]) -> str:

@@ -24,14 +24,11 @@ STATES_BYTES = 30 * 1024**3
 WHOLE_TOKENS_BYTES, TEXTS_OF_A_PART = 1024**3, 2500
 BATCH = 256
 
-_OPENED: dict[str, Encoder] = {}
 
-
+@functools.cache
 def opened(settings: Settings) -> Encoder:
     """Open the encoder, once per process."""
-    if settings.encoder not in _OPENED:
-        _OPENED[settings.encoder] = Encoder(settings.encoder, max_tokens=settings.max_tokens)
-    return _OPENED[settings.encoder]
+    return Encoder(settings.encoder, max_tokens=settings.max_tokens)
 
 
 def both(settings: Settings, name: str) -> tuple[Rows, Rows]:

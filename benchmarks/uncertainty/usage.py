@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from pieces import Piece
 from rows import Rows
+from scipy.special import softmax
 
 from labelspace import UncertaintyClassifier
 from labelspace.config import UncertaintyConfig
@@ -51,7 +52,7 @@ def _run(settings: Settings, name: str, seed: int) -> dict[str, Any]:
         raise KeyboardInterrupt
     answers = clf.answers(test.texts)  # encode once for all measurements below
     right = answers.names == np.array(test.truth, dtype=object)
-    before = _softmax(answers.scores)
+    before = softmax(answers.scores.astype(np.float64), axis=1)
     calibration = clf.fit_result_.calibration
     assert calibration is not None
     return {
@@ -83,8 +84,3 @@ def _kept(clf: UncertaintyClassifier, answers: Any, test: Rows) -> dict[str, flo
     given = np.array([name is not None for name in names])
     right = names == np.array(test.truth, dtype=object)
     return {"coverage": float(given.mean()), "accuracy": float(right[given].mean()) if given.any() else None}
-
-
-def _softmax(logits: np.ndarray) -> np.ndarray:
-    powers = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)

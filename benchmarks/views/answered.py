@@ -20,8 +20,7 @@ def answered(*parts: str) -> pd.DataFrame:
             changed = bool(run["steps"]) and any(run["steps"].values())
             each = run["labels"] if isinstance(run["labels"], list) else [[]] * len(names)
             for who, score, (words, neighbours), labels in zip(names, scores, run["signals"], each, strict=True):
-                pairs = [(one / 100, other / 100) for one, other in zip(labels[::2], labels[1::2], strict=True)]
-                told = {"words": words, "neighbours": neighbours, "labels": pairs, "changed": changed}
+                told = {"words": words, "neighbours": neighbours, "labels": _pairs(labels), "changed": changed}
                 found.append({**own, "who": who, **score, **told})
     return pd.DataFrame(found)
 
@@ -34,12 +33,16 @@ def answered_from_few() -> pd.DataFrame:
         own = {name: run[name] for name in ("task", "label_count", "test_rows")}
         for one in run["runs"]:
             (words, neighbours), labels = one["signals"], one["labels"]
-            pairs = [(agreed / 100, f1 / 100) for agreed, f1 in zip(labels[::2], labels[1::2], strict=True)]
             scores = {name: one[name] for name in ("accuracy", "macro_f1")}
-            told = {"words": words, "neighbours": neighbours, "labels": pairs, "changed": True}
+            told = {"words": words, "neighbours": neighbours, "labels": _pairs(labels), "changed": True}
             documents = {"documents": one["documents"], "pool_documents": one["documents"]}
             found.append({"part": "sizes", **own, **documents, "who": one["who"], **scores, **told})
     return pd.DataFrame(found)
+
+
+def _pairs(labels: list[int]) -> list[tuple[float, float]]:
+    """Return agreement and F1 of each label, which a row has one after the other, in percent."""
+    return [(agreed / 100, f1 / 100) for agreed, f1 in zip(labels[::2], labels[1::2], strict=True)]
 
 
 def base_set(task: str) -> str:

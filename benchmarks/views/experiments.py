@@ -1,12 +1,13 @@
 """Consensus of views that were looked at before: on four sets, on all sets, from other pools, and with students."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measured import seconds
 from pieces import Piece
 from scoring import accuracy_and_macro_f1, macro_f1_predicted
 from sklearn.metrics import f1_score
@@ -103,18 +104,12 @@ def cost(settings: Settings, name: str) -> dict[str, Any]:
     pool = setting.pool[:10_000]
     encoder = Encoder(ENCODER)
     encoder.encode(pool[:500])
-    encoding = _seconds(lambda: encoder.encode(pool))
+    encoding = seconds(lambda: encoder.encode(pool))[0]
     clf = ConsensusClassifier(setting.space, [encoder, WORDS])
-    fit = _seconds(lambda: clf.fit(pool))
+    fit = seconds(lambda: clf.fit(pool))[0]
     words = teach(clf.consensus_, pool, setting.space, WORDS, seed=0).model
-    answering = _seconds(lambda: words.predict(pool))
+    answering = seconds(lambda: words.predict(pool))[0]
     return {"pool_documents": len(pool), "fit_to_encoding": fit / encoding, "encoding_to_words": encoding / answering}
-
-
-def _seconds(work: Callable[[], Any]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
 
 
 def _piece(
@@ -161,7 +156,7 @@ def run(
 ) -> dict[str, Any]:
     """Let the views look at train rows, agree, and be scored on test rows."""
     setting = _setting(settings, part, name, seed)
-    views = [View.of(settings, encoder, setting.space, seed) for encoder in encoders]
+    views = [View(settings, encoder, setting.space, seed) for encoder in encoders]
     most = max(size, settings.documents)
     pool, pool_rows, rows = taken(setting, size=size, most=most, kind=kind)
     looked = [_part(view.sees(setting.pool[:most]), pool_rows) for view in views]
@@ -175,20 +170,16 @@ def run(
     names = np.array(setting.space.names, dtype=object)
     together = joint_head(found, setting.space).join(tested, texts)
     result["test_rows"] = len(texts)
-    result["scores"] = rounded(accuracy_and_macro_f1(truth, names[together.argmax(axis=1)]))
+    result["scores"] = scores_of(truth, names[together.argmax(axis=1)])
     if part == EXAMPLES:
         result["macro_f1_predicted"] = macro_f1_predicted(truth, names[together.argmax(axis=1)])
     if student is not None:
         start = WORDS if student == WORDS else views[0].model()
         taught = teach(found, pool, setting.space, start, seed=seed)  # pyright: ignore[reportArgumentType]
         answers = taught.model.scores(texts, setting.space).argmax(axis=1)
-        return {
-            **result,
-            "student_scores": rounded(accuracy_and_macro_f1(truth, names[answers])),
-            "follows": round(taught.kappa, 3),
-        }
+        return {**result, "student_scores": scores_of(truth, names[answers]), "follows": round(taught.kappa, 3)}
     result["steps"] = {step.name.split()[0]: step.kept for step in found.steps}
-    result["alone"] = [rounded(accuracy_and_macro_f1(truth, names[one.logits.argmax(axis=1)])) for one in tested]
+    result["alone"] = [scores_of(truth, names[one.logits.argmax(axis=1)]) for one in tested]
     near = looked[found.near or 0].vectors
     answered = [(one.logits, one.vectors, test.logits) for one, test in zip(looked, tested, strict=True)]
     told = [_told(*each, pool, truth, setting, seed) for each in (*answered, (found.logits, near, together))]
@@ -204,7 +195,7 @@ def estimates_from_few(settings: Settings, name: str) -> dict[str, Any]:
     That is the encoder alone, a consensus of the same documents, and one of the whole pool, asked about test texts.
     """
     setting = named(name, settings.data, settings.test_rows)
-    view = View.of(settings, f"{ZERO_SHOT}{ENCODER}", setting.space, 0)
+    view = View(settings, f"{ZERO_SHOT}{ENCODER}", setting.space, 0)
     pool, config = setting.pool[: settings.documents], ConsensusConfig()
     looked, tested = view.sees(pool), view.sees(setting.texts)
     names = np.array(setting.space.names, dtype=object)
@@ -220,7 +211,7 @@ def estimates_from_few(settings: Settings, name: str) -> dict[str, Any]:
         if len(np.unique(logits.argmax(axis=1))) == 1:
             return  # there is no estimate then
         told, labels = _told(logits, vectors, test, texts, setting.truth, setting, 0)
-        scores = rounded(accuracy_and_macro_f1(setting.truth, names[test.argmax(axis=1)]))
+        scores = scores_of(setting.truth, names[test.argmax(axis=1)])
         runs.append({"who": who, "documents": len(texts), **scores, "signals": told, "labels": labels})
 
     _, of_all, changed = consensus(list(range(len(pool))))
@@ -272,6 +263,6 @@ def _told(
     return [round(found.words, 4), round(found.neighbours or 0.0, 4)], each
 
 
-def rounded(scores: dict[str, float]) -> dict[str, float]:
-    """Keep four digits, so that a row stays small."""
-    return {name: round(value, 4) for name, value in scores.items()}
+def scores_of(truth: Any, answers: Any) -> dict[str, float]:
+    """Return accuracy and macro-F1 with four digits, so that a row stays small."""
+    return {name: round(value, 4) for name, value in accuracy_and_macro_f1(list(truth), answers).items()}

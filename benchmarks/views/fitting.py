@@ -114,7 +114,7 @@ def _hidden(settings: Settings, draw: int) -> Mixture:
     count = len(setting.space)
     kept = np.sort(np.random.default_rng(draw).permutation(count)[: count // 2 + 1])
     space = LabelSpace([setting.space.labels[place] for place in kept], template=setting.space.template)
-    view, pool = View.of(settings, ENCODER, space, draw), setting.pool[: settings.documents]
+    view, pool = View(settings, ENCODER, space, draw), setting.pool[: settings.documents]
     truth = [space.index(name) if name in space else -1 for name in setting.truth]
     return Mixture(view, view.sees(pool), pool, view.sees(setting.texts), setting.texts, np.array(truth))
 
@@ -122,7 +122,7 @@ def _hidden(settings: Settings, draw: int) -> Mixture:
 def _mixed(settings: Settings, encoder: str, known: str, other: str, share: float) -> Mixture:
     """Add texts of another set to the pool and to the test."""
     setting, foreign = (named(name, settings.data, settings.test_rows) for name in (known, other))
-    view = View.of(settings, encoder, setting.space, 0)
+    view = View(settings, encoder, setting.space, 0)
     pool = _beside(view, setting.pool[: settings.documents], foreign.pool, share)
     tested = _beside(view, setting.texts, foreign.texts, share)
     truth = [setting.space.index(name) for name in setting.truth] + [-1] * (len(tested[1]) - len(setting.texts))
@@ -200,7 +200,7 @@ def _probabilities(settings: Settings, encoder: str, name: str, seed: int) -> di
     )
     runs = all_runs()
     others = lines(runs[runs["base"] != base_set(name)])
-    view = View.of(settings, encoder, setting.space, seed)
+    view = View(settings, encoder, setting.space, seed)
     pool, config = setting.pool[: settings.documents], ConsensusConfig()
     looked, tested = view.sees(pool), view.sees(setting.texts)
     truth = np.array([setting.space.index(one) for one in setting.truth])

@@ -1,12 +1,11 @@
 """What an encoder sees of a set, kept on disk: training a view takes minutes, a consensus of views seconds."""
 
-import hashlib
-import json
 from pathlib import Path
 from typing import final
 
 import numpy as np
 from safetensors.numpy import load_file, save
+from store import digest
 
 from labelspace import DescriptionClassifier, load
 from labelspace.classify.base import Classifier
@@ -25,24 +24,18 @@ class View:
     """One encoder's view of a label space, trained at first use.
 
     Args:
-        folder: where models and scores are kept; delete it after a change of training.
+        settings: say where models and scores are kept; delete that folder after a change of training.
         encoder: an encoder, or `zero-shot:` and an encoder.
         space: the labels.
-        steps: updates on the descriptions.
         seed: seed of the training.
     """
 
-    @classmethod
-    def of(cls, settings: Settings, encoder: str, space: LabelSpace, seed: int) -> "View":
-        """Return the view that a study's settings ask for."""
-        steps = 5 if settings.small else UPDATES[Path(encoder.removeprefix(ZERO_SHOT)).name]
-        return cls(settings.cache, encoder, space, steps=steps, seed=seed)
-
-    def __init__(self, folder: Path, encoder: str, space: LabelSpace, *, steps: int, seed: int) -> None:
-        self.encoder, self.space, self.steps, self.seed = encoder, space, steps, seed
+    def __init__(self, settings: Settings, encoder: str, space: LabelSpace, seed: int) -> None:
+        self.encoder, self.space, self.seed = encoder, space, seed
         self.short = Path(encoder.removeprefix(ZERO_SHOT)).name
-        facts = [encoder.startswith(ZERO_SHOT), self.short, space.to_dict(), steps, seed]
-        self._folder = folder / f"{self.short}-{_digest(facts)}"
+        self.steps = 5 if settings.small else UPDATES[self.short]
+        facts = [encoder.startswith(ZERO_SHOT), self.short, space.to_dict(), self.steps, seed]
+        self._folder = settings.cache / f"{self.short}-{digest(facts, 16)}"
         self._model: Classifier | None = None
 
     def model(self) -> Classifier:
@@ -59,7 +52,7 @@ class View:
 
     def sees(self, texts: list[str]) -> Seen:
         """Return logits at temperature 0.07 and vectors of the texts."""
-        file = self._folder / f"{_digest(texts)}.safetensors"
+        file = self._folder / f"{digest(texts, 16)}.safetensors"
         if not file.is_file():
             seen = see(self.model(), texts, self.space)
             assert seen.vectors is not None
@@ -67,7 +60,3 @@ class View:
             write_atomically(file, save({"logits": np.ascontiguousarray(seen.logits), "vectors": seen.vectors}))
         kept = load_file(file)
         return Seen(kept["logits"], kept["vectors"])
-
-
-def _digest(facts: object) -> str:
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]

@@ -10,7 +10,6 @@ Encoders look at a set once; what they saw is kept in `runs/views`. The other va
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from runner import Study
 
@@ -39,12 +38,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=Settings.seeds, help="draws of descriptions")
 
 
-def settings(options: argparse.Namespace, **common: Any) -> Settings:
-    """Make the settings from the options."""
-    own = {name: getattr(options, name) for name in ("test_rows", "documents", "cache", "seeds", "llm")}
-    return Settings(**common, **own)
-
-
 STUDY = Study(
     name="consensus",
     doc=__doc__,
@@ -64,6 +57,6 @@ STUDY = Study(
     },
     on_request=("student", "third", "cost"),
     blocks=BLOCKS,
-    settings=settings,
+    settings=Settings.of,
     options=add_options,
 )

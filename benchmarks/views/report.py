@@ -25,10 +25,6 @@ ROWS = {
     (BOTH, "alone 1"): "mpnet, descriptions alone",
     (BOTH, TOGETHER): "MiniLM, mpnet and words",
 }
-KINDS = {
-    (MINILM, "student"): "MiniLM and words",
-    (BOTH, "student"): "MiniLM, mpnet and words",
-}
 POOLS = {
     "half": "one label is half of the documents",
     "hundredth": "one label in a hundred documents",
@@ -97,21 +93,9 @@ def all_sets() -> str:
         what = "mpnet" if views == BOTH else "MiniLM"
         note = "" if together["changed"] else "left out"
         task = f"{task}, with descriptions" if part == "intents" else task
-        rows.append(
-            (
-                gain,
-                [
-                    task,
-                    what,
-                    _count(together["label_count"]),
-                    _count(together["pool_documents"]),
-                    f"{alone['macro_f1']:.3f}",
-                    f"{together['macro_f1']:.3f}",
-                    f"{gain:+.3f}",
-                    note,
-                ],
-            )
-        )
+        counts = [_count(together[name]) for name in ("label_count", "pool_documents")]
+        scores = [f"{alone['macro_f1']:.3f}", f"{together['macro_f1']:.3f}", f"{gain:+.3f}"]
+        rows.append((gain, [task, what, *counts, *scores, note]))
     rows.sort(key=lambda row: (row[0], row[1]))
     means = found[found["part"] == "sets"].assign(together=found["who"] == TOGETHER)
     # Of two encoders alone, the second.
@@ -205,21 +189,11 @@ def cost() -> str:
     if runs.empty:
         return NOT_YET
     rows = [
-        [
-            SETS[run["task"]],
-            _count(run["pool_documents"]),
-            f"{run['fit_to_encoding']:.1f}",
-            f"{run['encoding_to_words']:.0f}",
-        ]
-        for run in runs.to_dict("records")
+        [SETS[task], _count(documents), f"{fit:.1f}", f"{words:.0f}"]
+        for task, documents, fit, words in runs.itertuples(index=False)
     ]
-    head = [
-        "set",
-        "documents",
-        "fit, in passes of the encoder over the pool",
-        "words as student: times as fast as the encoder",
-    ]
-    return markdown(head, rows)
+    head = ["fit, in passes of the encoder over the pool", "words as student: times as fast as the encoder"]
+    return markdown(["set", "documents", *head], rows)
 
 
 def _by_set(found: pd.DataFrame, by: Sequence[str], rows: dict[tuple[str, str], str], value: str) -> str:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from pieces import Piece
-from scoring import accuracy_and_macro_f1
 from store import ENCODER
 
 from labelspace.config import ConsensusConfig
@@ -20,7 +19,7 @@ from labelspace.consensus.steps import agree
 from labelspace.consensus.teach import teach
 from labelspace.consensus.views import WORDS
 from labelspace.progress import silent
-from views.experiments import rounded
+from views.experiments import scores_of
 from views.looks import View
 from views.sets import DESCRIBED, described
 from views.settings import Settings
@@ -47,7 +46,7 @@ def _run(settings: Settings, name: str, seed: int) -> dict[str, Any]:
     setting = described(name, settings.data, seed, settings.test_rows)
     assert setting.pool_truth is not None
     pool, space, config = setting.pool[: settings.documents], setting.space, ConsensusConfig()
-    views = [View.of(settings, encoder, space, seed) for encoder in settings.encoders]
+    views = [View(settings, encoder, space, seed) for encoder in settings.encoders]
     fast = [view.sees(pool) for view in views]
     members = Members(
         space=space, config=config, options={}, checkpoint=settings.cache, callbacks=(), seed=seed, verbose=False
@@ -59,7 +58,7 @@ def _run(settings: Settings, name: str, seed: int) -> dict[str, Any]:
         "label_count": len(space),
         "pool_documents": len(pool),
         "asked": len(asked),
-        "llm_on_asked": _scores(truth[asked], names[slow.logits[asked].argmax(axis=1)]),
+        "llm_on_asked": scores_of(truth[asked], names[slow.logits[asked].argmax(axis=1)]),
     }
     shorts = [view.short for view in views]
     for who, seen, called in (("without", fast, shorts), ("with", [*fast, slow], [*shorts, "llm"])):
@@ -67,18 +66,14 @@ def _run(settings: Settings, name: str, seed: int) -> dict[str, Any]:
         answers = names[found.logits.argmax(axis=1)]
         own: dict[str, Any] = {
             "steps": {step.name.split()[0]: step.kept for step in found.steps},
-            "pool": _scores(truth, answers),
-            "asked": _scores(truth[asked], answers[asked]),
+            "pool": scores_of(truth, answers),
+            "asked": scores_of(truth[asked], answers[asked]),
         }
         # The encoder's student without the language model is in the part `student`.
         for student in (ENCODER, WORDS) if who == "with" else (WORDS,):
             start = WORDS if student == WORDS else views[0].model()
             taught = teach(found, pool, space, start, seed=seed)  # pyright: ignore[reportArgumentType]
             said = names[taught.model.scores(setting.texts, space).argmax(axis=1)]
-            own[student] = _scores(setting.truth, said)
+            own[student] = scores_of(setting.truth, said)
         result[who] = own
     return {**result, "test_rows": len(setting.texts)}
-
-
-def _scores(truth: Any, said: Any) -> dict[str, float]:
-    return rounded(accuracy_and_macro_f1(list(truth), said))

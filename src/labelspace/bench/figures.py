@@ -16,9 +16,10 @@ from labelspace.bench.models import FAMILIES_OF_MODELS
 from labelspace.bench.published import NLI_SETS, published_models, published_scores
 from labelspace.bench.records import NLI_TASK
 from labelspace.bench.rows import Record, Row, measured_rows, published_rows, shared_nli_sources
-from labelspace.bench.scatter import COLOURS, Point, finish, log_axis, machines, scatter, words_of
+from labelspace.bench.scatter import COLOURS, Point, finish, log_axis, machines, scatter
 from labelspace.bench.similarity import Similarities
 from labelspace.bench.statistics import kendall_tau, regression
+from labelspace.bench.tables import WORDS
 from labelspace.checks import check_choice
 from labelspace.errors import InputError, OutputError
 from labelspace.evaluate.drawing import drawing, files_of, write_figure
@@ -101,7 +102,7 @@ def nli_size_figure(
                 axes.scatter(x, statistics.median(values), s=60, marker="D", color=colour, edgecolors="black", zorder=3)
         axes.set_xticks(range(len(FAMILIES)), FAMILIES)
         axes.set_ylim(-0.03, 1.03)
-        axes.set_ylabel(f"{words_of(metric)} on {len(common)} of {len(BTZSC)} data sets")
+        axes.set_ylabel(f"{WORDS[metric]} on {len(common)} of {len(BTZSC)} data sets")
         axes.grid(axis="y", color="#e4e4e4", linewidth=0.6)
         axes.set_axisbelow(True)
         axes.set_title("NLI cross-encoders by size and loss (diamonds: medians)")

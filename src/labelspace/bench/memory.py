@@ -7,7 +7,6 @@ import os
 import sys
 import threading
 from pathlib import Path
-from types import TracebackType
 from typing import Self, final
 
 MIB = 1024**2
@@ -44,9 +43,7 @@ class PeakMemory:
             self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._end.set()
         if self._thread is not None:
             self._thread.join()

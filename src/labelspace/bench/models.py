@@ -313,15 +313,8 @@ def _open_encoder(spec: ModelSpec, options: dict[str, Any]) -> OpenModel:
     from labelspace.encoders import Encoder
 
     encoder = Encoder(spec.name, pooling="cls" if spec.kind == "base" else spec.pooling, **options)
-    return OpenModel(
-        scorer=EncoderScorer(encoder),
-        spec=str(spec),
-        name=spec.shown,
-        family=spec.family,
-        parameters=_parameters(encoder),
-        revision=model_revision(encoder.folder),
-        describe={**encoder.describe(), "anchor": "verbalizer"},
-    )
+    describe = {**encoder.describe(), "anchor": "verbalizer"}
+    return _opened(spec, EncoderScorer(encoder), _parameters(encoder), encoder.folder, describe)
 
 
 def _saved_folder(spec: ModelSpec, offline: bool | None) -> Path:
@@ -345,15 +338,7 @@ def _open_saved(spec: ModelSpec, device: str, trust_remote_code: bool, offline: 
     if anchored:
         scorer = SavedScorer(model)
         describe["anchor"] = model.anchor
-    return OpenModel(
-        scorer=scorer,
-        spec=str(spec),
-        name=spec.shown,
-        family=spec.family,
-        parameters=None if encoder is None else _parameters(encoder),
-        revision=model_revision(folder),
-        describe=describe,
-    )
+    return _opened(spec, scorer, None if encoder is None else _parameters(encoder), folder, describe)
 
 
 def _open_family(spec: ModelSpec, options: dict[str, Any]) -> OpenModel:
@@ -368,14 +353,19 @@ def _open_family(spec: ModelSpec, options: dict[str, Any]) -> OpenModel:
     if spec.kind in WITH_GGUF:
         options |= {"gguf_file": spec.gguf_file}
     scorer: Any = Family(spec.name, **options)
-    describe = dict(scorer.describe())
+    return _opened(spec, scorer, scorer.parameters, scorer.weights, dict(scorer.describe()))
+
+
+def _opened(
+    spec: ModelSpec, scorer: "Scorer", parameters: int | None, weights: Path, describe: dict[str, Any]
+) -> OpenModel:
     return OpenModel(
         scorer=scorer,
         spec=str(spec),
         name=spec.shown,
         family=spec.family,
-        parameters=scorer.parameters,
-        revision=model_revision(scorer.weights),
+        parameters=parameters,
+        revision=model_revision(weights),
         describe=describe,
     )
 

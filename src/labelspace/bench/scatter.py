@@ -90,7 +90,7 @@ def finish(
     def entry(colour: str, sign: str, inside: str) -> Line2D:
         return Line2D([], [], linestyle="none", marker=sign, color=colour, markerfacecolor=inside, markersize=6)
 
-    axes.set_ylabel(f"{words_of(metric)}, mean over {len(sets)} of {len(BTZSC)} data sets")
+    axes.set_ylabel(f"{WORDS[metric]}, mean over {len(sets)} of {len(BTZSC)} data sets")
     axes.grid(color="#e4e4e4", linewidth=0.6)
     axes.set_axisbelow(True)
     entries = []
@@ -125,8 +125,3 @@ def machines(records: Sequence[Record]) -> str:
     if len(hardware) == 1:
         return f"on {short(str(hardware.pop()), 48)}"
     return "on different machines: not comparable" if hardware else "measured here"
-
-
-def words_of(metric: str) -> str:
-    """Return the display name of a metric."""
-    return WORDS.get(metric, metric.replace("_", " "))

@@ -154,18 +154,13 @@ def find_tasks(data: str | os.PathLike[str] | None, *, offline: bool | None = No
         (22, 8, 'read from a folder only')
     """
     if data is None:
-        lost = {name: why for name in BTZSC if (why := _not_cached(name))} if offline else {}
-        lost |= dict.fromkeys(MTEB, "read from a folder only")
-        return Availability(present=[name for name in BTZSC if name not in lost], absent=list(lost), why=lost)
-    folder = _folder(data)
-    present, why = [], {}
-    for name, card in (*BTZSC.items(), *MTEB.items()):
-        missing = missing_file(card, folder)
-        if missing is None:
-            present.append(name)
-        else:
-            why[name] = f"no {missing}"
-    return Availability(present=present, absent=list(why), why=why)
+        why = {name: reason for name in BTZSC if (reason := _not_cached(name))} if offline else {}
+        why |= dict.fromkeys(MTEB, "read from a folder only")
+    else:
+        folder = _folder(data)
+        cards = {**BTZSC, **MTEB}.items()
+        why = {name: f"no {missing}" for name, card in cards if (missing := missing_file(card, folder))}
+    return Availability(present=[name for name in (*BTZSC, *MTEB) if name not in why], absent=list(why), why=why)
 
 
 def rows_checksum(rows: Rows, benchmark: str) -> str:
