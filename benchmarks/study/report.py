@@ -60,7 +60,7 @@ def corrected(values: Sequence[float], share: float, form: str = "{:.3f}") -> st
 
 def runs_of(part: str, *columns: str, **facts: str) -> pd.DataFrame:
     """Return the runs of a part with these facts and the encoder of most tables."""
-    return store.frame("study", part, *columns, encoder=ENCODER, **facts)
+    return store.frame("study", part, *columns, encoder=store.ENCODER, **facts)
 
 
 def default_scores(task: str) -> pd.Series:
