@@ -80,7 +80,7 @@ def as_texts_or_pairs(X: Any, what: str = "X", *, pair_columns: bool = True) -> 
         columns = _pair_columns(X) if pair_columns else []
         if not columns:
             return Documents(_texts_of_table(X, what, pair_columns=pair_columns), Kind.TEXTS)
-        X = list(zip(*(document_values(X, text_column=name, what="X") for name in columns), strict=True))
+        X = list(zip(*(document_values(X, text_column=name, what=what) for name in columns), strict=True))
     elif isinstance(X, np.ndarray) and X.ndim == 2:
         if X.shape[1] != 2 or not pair_columns:
             return Documents(as_documents(X, what=what), Kind.TEXTS)
