@@ -27,7 +27,7 @@ BATCH = 256
 
 @functools.cache
 def opened(settings: Settings) -> Encoder:
-    """Open the encoder, once per process."""
+    """Open the encoder, once for equal settings."""
     return Encoder(settings.encoder, max_tokens=settings.max_tokens)
 
 

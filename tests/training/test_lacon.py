@@ -642,6 +642,11 @@ def test_auto_validation_holds_out_rows_from_a_hundred_held_out_rows_on(encoder:
     for validation, held_out in (("auto", 0), (0.34, 4)):
         _, fit = train(encoder, space, validation=validation, max_steps=1)
         assert (fit.labelled, fit.held_out, len(fit.curve.looks)) == (12, held_out, 2 if held_out else 0)
+    many = np.resize(np.arange(12), 2000)
+    documents = [f"{TEXTS[row]} {' '.join(np.base_repr(place))}" for place, row in enumerate(many)]
+    config = LaConConfig(**{**FAST, "max_steps": 1})
+    _, fit = train_on_labels(encoder, space, documents, TARGETS[many], config, meaningful=True, seed=0)
+    assert (fit.labelled, fit.held_out, len(fit.curve.looks)) == (2000, 100, 2)
 
 
 def test_a_label_with_one_row_is_refused_only_if_rows_are_held_out(encoder: Encoder, space: LabelSpace):

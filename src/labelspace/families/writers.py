@@ -10,8 +10,7 @@ import torch
 
 from labelspace.errors import ConfigError, EncoderError
 from labelspace.families.causal import CausalModel
-from labelspace.families.endpoint_address import address_of, import_client
-from labelspace.families.endpoint_connection import Connection
+from labelspace.families.endpoint_address import address_of, import_client, key_for
 from labelspace.families.endpoint_errors import in_our_words
 
 TIMEOUT, RETRIES = 120.0, 5
@@ -66,7 +65,9 @@ class HostedWriter:
         self.model, self.url = address_of(name)
         self.name, self.seed = name, seed
         self._openai = import_client()
-        self._connection = Connection(self.url, timeout=TIMEOUT, retries=RETRIES)
+        self._client = self._openai.OpenAI(
+            base_url=self.url, api_key=key_for(self.url), timeout=TIMEOUT, max_retries=RETRIES
+        )
         self._taken: int | None = None
 
     def write(self, system: str, user: str, *, schema: dict[str, Any], most_tokens: int) -> str:  # noqa: ARG002
@@ -79,7 +80,7 @@ class HostedWriter:
         refused: Any = None
         for way in tried:
             try:
-                answer = self._connection.ask(model=self.model, messages=messages, **ways[way])
+                answer = self._client.chat.completions.create(model=self.model, messages=messages, **ways[way])
                 content = answer.choices[0].message.content
             except (self._openai.BadRequestError, self._openai.UnprocessableEntityError) as error:
                 refused = error

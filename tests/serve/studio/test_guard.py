@@ -15,7 +15,7 @@ HOME = "http://127.0.0.1:8100"
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory, encoder):
-    """One session for all tests; what one of them changes it takes back."""
+    """One session for all tests, which ask who may change it, and never what it says."""
     file = tmp_path_factory.mktemp("guard") / "labels.yaml"
     file.write_text(LABELS, encoding="utf-8")
     with opened(file, encoder) as made:
