@@ -38,7 +38,7 @@ SHOWN = 10
 """Number of labels that a report lists at least, those that agree least, and of names in one of its lines."""
 
 LISTED = ("doubtful", "not to be trusted")
-"""Trust of the labels that a report lists all; others beyond the first are counted."""
+"""A report lists every label of this trust; of the others it counts those beyond the first `SHOWN`."""
 
 FEW = 100
 """Number of documents below which a range holds the truth less often than it states, see docs/estimate.md."""

@@ -12,7 +12,7 @@ TRUSTED, DOUBTFUL = 0.75, 0.5
 """Lowest agreement of a label that is trusted, and, with many documents, of one that is doubtful."""
 
 FEW_PER_LABEL = 5
-"""Documents per label below which a low agreement tells nothing, nor one label's confusion with another."""
+"""Documents per label below which neither a low agreement nor a confusion with another label tells anything."""
 
 
 @final
