@@ -104,8 +104,9 @@ def test_the_summary_has_the_result_and_the_next_command(run, label_file, tiny_e
     assert result.exit_code == 0, result.output
     said = dict(line.split("  ", 1) for line in result.stdout.splitlines())
     assert list(said) == ["learning rate", "steps", "loss", "uniformity", "pool", "saved"]
-    assert said["steps"].strip().startswith("3; --max-steps reached")
+    assert said["steps"].strip().startswith("3; all steps made; weights of step ")
     assert said["saved"].strip() == str(out)
+    assert result.stdout.startswith(f"{load(out).fit_result_}\n")
     assert f"note: next: labelspace predict {out}" in result.stderr
     assert "training: 3 of 3" in result.stderr
 

@@ -20,7 +20,7 @@ from labelspace.errors import ColumnError, ConfigError, InputError
 from labelspace.evaluate import abstaining_scorer, evaluate, evaluate_table, evaluation, write_result
 from labelspace.evaluate.provenance import REQUIRED
 from labelspace.evaluate.report import most_frequent_confusions
-from labelspace.evaluate.text_table import text_table
+from labelspace.text_table import text_table
 
 
 def confusion_by_hand(model, texts, names):

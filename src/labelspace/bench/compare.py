@@ -15,8 +15,8 @@ from labelspace.bench.records import is_number
 from labelspace.bench.statistics import RankCorrelation, kendall_tau
 from labelspace.checks import check_choice
 from labelspace.errors import InputError
-from labelspace.evaluate.text_table import text_table
 from labelspace.notebook import Shown
+from labelspace.text_table import text_table
 
 OVERALL, MTEB_MEAN = "BTZSC", "MTEB"
 

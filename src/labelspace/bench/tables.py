@@ -21,8 +21,8 @@ from labelspace.bench.rows import Cell, Row, measured_rows, nli_of, published_ro
 from labelspace.bench.ways import Record, ways_of
 from labelspace.checks import check_choice, did_you_mean
 from labelspace.errors import ConfigError, InputError
-from labelspace.evaluate.text_table import text_table
 from labelspace.notebook import Shown
+from labelspace.text_table import text_table
 
 BENCHMARKS = ("btzsc", "mteb", "own")
 SIZES = {"btzsc": len(BTZSC), "mteb": len(MTEB)}

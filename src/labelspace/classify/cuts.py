@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from labelspace.classify.standard import Standard
 from labelspace.errors import own_filters
+from labelspace.notebook import Shown
 
 WIDTH = 0.5
 """Standard deviations over which a probability rises from 0.50 to 0.73: the best calibrated of six widths, from 0.2 to
@@ -38,7 +39,7 @@ Truth = NDArray[np.bool_]
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Cuts:
+class Cuts(Shown):
     """The cut of each label, and where the cuts come from.
 
     Example:
@@ -101,6 +102,11 @@ class Cuts:
     def from_dict(cls, values: Mapping[str, Any]) -> "Cuts":
         """Return the cuts that `to_dict` was called on."""
         return cls(**{**values, "standard": Standard.from_dict(values["standard"])})
+
+    def __str__(self) -> str:
+        where = {"pool": "unlabelled documents", "labels_per_text": "documents, from labels_per_text"}
+        documents = f"{self.documents} {where.get(self.source, 'labelled rows')}"
+        return f"set on {documents}; {self.per_text:.2f} labels a text there"
 
 
 def cuts_of_pool(labels: Sequence[str], scores: NDArray[np.float32]) -> Cuts:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from labelspace.classify.anchors import LabelVectors
 from labelspace.labels import LabelSpace
+from labelspace.training.fit_report import FitReport
 
 
 @final
@@ -48,7 +49,7 @@ class State:
 
 @final
 @dataclass(frozen=True)
-class SavedFit:
+class SavedFit(FitReport):
     """The fit result of a loaded model, as plain values from `FitResult.to_dict` or the like."""
 
     values: dict[str, Any]

@@ -146,7 +146,7 @@ def run_command(
 def tasks_command(data: Data = None, offline: Offline = False, as_json: AsJson = False) -> None:
     """List the data sets and whether each is available; with --offline, whether the hub's cache has it."""
     from labelspace.bench import BTZSC, MTEB, find_tasks
-    from labelspace.evaluate.text_table import text_table
+    from labelspace.text_table import text_table
 
     found = find_tasks(data, offline=offline or None)
     cards = [*BTZSC.values(), *MTEB.values()]

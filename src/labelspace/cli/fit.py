@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelspace.checks import check_number
-from labelspace.cli.fit_summary import cuts_of, summary_of
 from labelspace.cli.methods import (
     METHODS,
     check_options,
@@ -331,8 +330,10 @@ def _save(
         fitted = result.to_dict() if result else None
         print_json({"model": str(saved), "method": method, "fit": fitted, "none": none, **told})
     else:
+        did = [("training", "none: the encoder as it is")] if result is None else result.summary()
+        cuts = [("cuts", str(model.cuts_))] if getattr(model, "cuts_", None) is not None else []
         limit = [("none of these", str(model.none_))] if model.none_ is not None else []
-        print_pairs([*summary_of(result), *cuts_of(getattr(model, "cuts_", None)), *limit, ("saved", str(out))])
+        print_pairs([*did, *cuts, *limit, ("saved", str(out))])
         if not interrupted:
             note(f"next: {command_line('labelspace', 'predict', out, 'documents.csv', 'predicted.csv', *columns)}")
     if not interrupted:

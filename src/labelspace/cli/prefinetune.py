@@ -23,7 +23,7 @@ from labelspace.cli.options import (
     still_free,
 )
 from labelspace.cli.pair_files import open_files, parse_files
-from labelspace.cli.printing import busy, console, hush, note, print_json, print_pairs, resuming, tell
+from labelspace.cli.printing import busy, hush, note, print_json, print_pairs, resuming, tell
 from labelspace.cli.settings import Set, ShowSettings, from_field, print_settings, read_settings
 from labelspace.config import EncodingConfig, PrefinetuneConfig
 from labelspace.config.fields import settings_of
@@ -35,13 +35,7 @@ from labelspace.shell import command_line
 
 if TYPE_CHECKING:
     from labelspace.corpus import Pairs, PairSource
-    from labelspace.training.prefinetune import Prefinetuned, PrefinetuneResult
-
-_BETTER = {
-    "uniformity": "lower is better spread",
-    "alignment": "lower is nearer",
-    "isoscore": "higher is more isotropic",
-}
+    from labelspace.training.prefinetune import Prefinetuned
 
 
 def prefinetune_command(
@@ -168,7 +162,9 @@ def prefinetune_command(
     if as_json:
         print_json({"encoder": None if saved is None else str(saved), "result": done.result.to_dict()})
     else:
-        _print(done.result, saved)
+        print(done.result)
+        if saved is not None:
+            print_pairs([("saved", str(saved))])
     if not training.finished:
         if saved is None:
             tell(f"interrupted: {out} holds what it held before; update {training.best_step} lies in {work}.")
@@ -234,32 +230,6 @@ def _train(
         work.mkdir(parents=True, exist_ok=True)  # what --resume looks for
         tell(f"interrupted before training began; to go on from what is in {work}: {resuming()}")
         raise typer.Exit(130) from None
-
-
-def _print(result: "PrefinetuneResult", saved: Path | None) -> None:
-    from rich.table import Table
-
-    training = result.training
-    first, last = training.looks[0], training.looks[-1]
-    told = [
-        ("pairs", f"{sum(result.pairs.values()):,} of {_sources(len(result.pairs))}"),
-        ("steps", f"{training.best_step} of {training.total_steps}, in {training.seconds:,.0f} s"),
-        ("loss", f"{first.loss:.4f} -> {last.loss:.4f}"),
-    ]
-    if first.regularizer is not None and last.regularizer is not None:
-        told.append(("regularizer", f"{first.regularizer:.4f} -> {last.regularizer:.4f}"))
-        shrunk = f"{result.shrunk_directions} of {result.active} active ones, of {result.relation_width}"
-        told.append(("directions shrunk", shrunk))
-    print_pairs(told if saved is None else [*told, ("saved", str(saved))])
-    table = Table(title=f"on {result.measured_pairs:,} {result.measured_on}", title_justify="left", box=None)
-    for column in ("", "before", "after"):
-        table.add_column(column, justify="right" if column else "left")
-    table.add_column("")
-    for name, before, after in result.table():
-        table.add_row(name, before, after, _BETTER.get(name, ""))
-    console().print(table)
-    for line in result.notes:
-        note(line)
 
 
 def _sources(count: int) -> str:

@@ -69,7 +69,7 @@ def print_json(value: Any, *, indent: int | None = 2) -> None:
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
     """Print `name  value` lines with the values in one column."""
-    from labelspace.evaluate.text_table import text_table
+    from labelspace.text_table import text_table
 
     print(text_table(pairs, left=(0, 1)))
 

@@ -35,11 +35,12 @@ from labelspace.geometry.neighbours import Graph, check_size
 from labelspace.labels import LabelSpace
 from labelspace.progress import stage
 from labelspace.training import Callback
+from labelspace.training.fit_report import FitReport
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ConsensusFit:
+class ConsensusFit(FitReport):
     """What a consensus did: enough to judge the run and to repeat it."""
 
     views: tuple[str, ...]

@@ -22,12 +22,12 @@ from labelspace.consensus.without import lie_outside
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate.quality import FEWEST
-from labelspace.evaluate.text_table import text_table
 from labelspace.labels import LabelSpace
 from labelspace.labels.drafts import KEEPS, Confused, Draft, with_drafts
 from labelspace.notebook import Shown
 from labelspace.progress import progress_bar
 from labelspace.seeds import child_seed
+from labelspace.text_table import text_table
 
 DOCUMENTS = 4_000
 """Maximum number of documents looked at."""

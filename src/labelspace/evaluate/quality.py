@@ -21,11 +21,11 @@ from labelspace.config import ConsensusConfig
 from labelspace.consensus.signals import Columns, Range, Signals, Values, ranges, signals
 from labelspace.corpus import Kind, as_targets
 from labelspace.errors import ConfigError, InputError
-from labelspace.evaluate.text_table import text_table
 from labelspace.evaluate.trust import TRUSTED, LabelTrust, label_trust
 from labelspace.labels import LabelSpace
 from labelspace.notebook import Shown
 from labelspace.seeds import child_seed
+from labelspace.text_table import text_table
 from labelspace.training.calibration import temperature_for_accuracy
 
 DOCUMENTS = 10_000

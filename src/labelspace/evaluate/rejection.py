@@ -14,7 +14,7 @@ from scipy.special import entr
 
 from labelspace.checks import check_number
 from labelspace.errors import ConfigError, InputError, ShapeError
-from labelspace.evaluate.text_table import text_table
+from labelspace.text_table import text_table
 from labelspace.training.abstention import least_answers
 from labelspace.training.calibration import ROUNDING, as_flags, one_number_each
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from labelspace.evaluate.metrics import NONE_OF_THESE, LabelMetrics, Metrics
-from labelspace.evaluate.text_table import text_table
 from labelspace.notebook import Shown
+from labelspace.text_table import text_table
 
 MATRIX_LABELS = 12
 """Maximum number of labels for which the whole confusion matrix is shown; a larger one would not fit a screen."""

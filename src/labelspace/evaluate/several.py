@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from labelspace.evaluate.metrics import LabelMetrics
 from labelspace.evaluate.report import labels_text, origin_text
-from labelspace.evaluate.text_table import text_table
 from labelspace.notebook import Shown
+from labelspace.text_table import text_table
 
 
 @final

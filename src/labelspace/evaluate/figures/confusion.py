@@ -14,7 +14,7 @@ from labelspace.evaluate.figures.panels import MOST_INCHES
 from labelspace.evaluate.metrics import NONE_OF_THESE
 from labelspace.evaluate.report import Evaluation
 from labelspace.evaluate.several import SeveralEvaluation
-from labelspace.evaluate.text_table import width_of
+from labelspace.text_table import width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

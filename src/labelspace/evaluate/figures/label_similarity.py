@@ -13,8 +13,8 @@ from labelspace.classify.fitted import answerer
 from labelspace.evaluate.drawing import drawing, files_of, short, write_figure
 from labelspace.evaluate.figures.panels import MOST_INCHES
 from labelspace.evaluate.figures.spaces import check_drawable
-from labelspace.evaluate.text_table import width_of
 from labelspace.labels.lint_meaning import unrelated_cosine
+from labelspace.text_table import width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

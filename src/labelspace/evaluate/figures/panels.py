@@ -16,8 +16,8 @@ from labelspace.evaluate.evaluation import untrained_encoder
 from labelspace.evaluate.figures.spaces import Shown, check_points, shown_after, shown_before
 from labelspace.evaluate.metrics import NONE_OF_THESE
 from labelspace.evaluate.palette import MARKERS, label_colours
-from labelspace.evaluate.text_table import width_of
 from labelspace.seeds import child_seed
+from labelspace.text_table import width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from labelspace.evaluate.drawing import short
-from labelspace.evaluate.text_table import width_of
+from labelspace.text_table import width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,9 +1,9 @@
 """Description-only training from end to end: choose a learning rate, train, check the space for collapse."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 from torch import nn
 
@@ -20,6 +20,7 @@ from labelspace.training.description.learning_rate import PoolUniformity, RateCh
 from labelspace.training.description.objective import run
 from labelspace.training.description.sweep import Sweep, build_sweep
 from labelspace.training.engine import Training, warn_of_interrupt
+from labelspace.training.fit_report import FitReport
 from labelspace.training.trainable import trainable_weights
 
 MANY_TEXTS = 10_000
@@ -31,7 +32,7 @@ COLLAPSE = 0.25
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class FitResult:
+class FitResult(FitReport):
     """Result of description-only training: enough to judge the run and to repeat it."""
 
     curve: Training
@@ -54,10 +55,6 @@ class FitResult:
 
     seed: int
     """The seed of the run."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
 
 
 def train_on_descriptions(

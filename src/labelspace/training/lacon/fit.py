@@ -2,9 +2,9 @@
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from labelspace.training.description import FitResult, train_on_descriptions
 from labelspace.training.description.sweep import sweep_texts
 from labelspace.training.engine import Training
 from labelspace.training.features import width_of
+from labelspace.training.fit_report import FitReport
 from labelspace.training.lacon.head import HeadShape, LaConHead
 from labelspace.training.lacon.objective import LaConObjective, Rates, choose_heads
 from labelspace.training.lacon.prior import (
@@ -52,7 +53,7 @@ AUTO_WIDTH = 384
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class LaConFit:
+class LaConFit(FitReport):
     """Result of training on labels: enough to judge the run and to repeat it."""
 
     curve: Training | None
@@ -85,10 +86,6 @@ class LaConFit:
 
     descriptions: FitResult | None = None
     """The description-only run, before the labelled rows or instead of them; None if there was none."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
 
 
 def train_on_labels(

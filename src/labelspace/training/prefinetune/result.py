@@ -4,13 +4,21 @@ from dataclasses import asdict, dataclass
 from typing import Any, final
 
 from labelspace.config import PrefinetuneConfig
+from labelspace.notebook import Shown
+from labelspace.text_table import text_table
 from labelspace.training.engine import Training
 from labelspace.training.prefinetune.measures import Measures
+
+_BETTER = {
+    "uniformity": "lower is better spread",
+    "alignment": "lower is nearer",
+    "isoscore": "higher is more isotropic",
+}
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class PrefinetuneResult:
+class PrefinetuneResult(Shown):
     """Result of `prefinetune`: enough to judge the run and to repeat it."""
 
     training: Training
@@ -86,6 +94,27 @@ class PrefinetuneResult:
         rows.append(("drift", "", _number(self.drift)))
         rows.append((f"nearest {self.neighbours or ''} kept".replace("  ", " "), "", _number(self.neighbours_kept)))
         return rows
+
+    def to_text(self) -> str:
+        """Return a report: the pairs and the training, the space before and after, and the notes."""
+        training, sources = self.training, len(self.pairs)
+        first, last = training.looks[0], training.looks[-1]
+        did = [
+            ("pairs", f"{sum(self.pairs.values()):,} of {sources} source{'' if sources == 1 else 's'}"),
+            ("steps", f"{training.best_step} of {training.total_steps}, in {training.seconds:,.0f} s"),
+            ("loss", f"{first.loss:.4f} -> {last.loss:.4f}"),
+        ]
+        if first.regularizer is not None and last.regularizer is not None:
+            did.append(("regularizer", f"{first.regularizer:.4f} -> {last.regularizer:.4f}"))
+            shrunk = f"{self.shrunk_directions} of {self.active} active ones, of {self.relation_width}"
+            did.append(("directions shrunk", shrunk))
+        space = [("", "before", "after", ""), *((*row, _BETTER.get(row[0], "")) for row in self.table())]
+        on = f"on {self.measured_pairs:,} {self.measured_on}"
+        notes = ["", *(f"note: {line}" for line in self.notes)] if self.notes else []
+        return "\n".join([text_table(did, left=(0, 1)), "", on, text_table(space, left=(0, 3)), *notes])
+
+    def __str__(self) -> str:
+        return self.to_text()
 
 
 def _number(value: float | None) -> str:

@@ -1,9 +1,9 @@
 """From labelled texts to a trained head: hold rows out, get their token states, train, fit the temperature."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from labelspace.training.calibration import Calibration, calibrate
 from labelspace.training.callbacks import Callback
 from labelspace.training.checkpoint import Place, digest_of
 from labelspace.training.engine import Training, train, warn_of_interrupt
+from labelspace.training.fit_report import FitReport
 from labelspace.training.rows import Rows, Targets, split_texts
 from labelspace.training.uncertainty.objective import UncertaintyObjective
 from labelspace.training.uncertainty.outputs import outputs_of_states
@@ -33,7 +34,7 @@ AUTO_ROWS = 200
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class UncertaintyFit:
+class UncertaintyFit(FitReport):
     """Result of training a Gaussian head: enough to judge the run and to repeat it."""
 
     curve: Training
@@ -59,10 +60,6 @@ class UncertaintyFit:
 
     seed: int
     """The seed of the run."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
 
 
 @final
