@@ -31,7 +31,7 @@ from tasks import DATA, SOURCES, load_rows, load_task
 
 from labelspace import ZeroShotClassifier
 from labelspace.classify import WordsClassifier, predict_file
-from labelspace.classify.stream import CHUNK_ROWS
+from labelspace.classify.tables.stream import CHUNK_ROWS
 
 MINILM = "all-MiniLM-L6-v2"
 FORMATS = ("csv", "csv.gz", "parquet")

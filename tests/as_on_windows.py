@@ -84,7 +84,8 @@ def begin() -> None:
 def road(place: Path, encoder: str) -> None:
     """Fit, save, save again, open, save into the folder that is open, resume, predict, replace, and export."""
     from labelspace import DescriptionClassifier, ZeroShotClassifier, load
-    from labelspace.classify import export, predict_file, stream
+    from labelspace.classify import export, predict_file
+    from labelspace.classify.tables import stream
     from labelspace.encoders import backbone  # what asks for the system must be there before it begins
 
     labels = {"sports": ["A team wins a match."], "business": ["Shares of a bank fall."]}

@@ -8,7 +8,7 @@
     ...         fields of the kind
 
 In format 1 a classifier had `format_version` and no `kind`, and an encoder's header was named `prefinetune.json`; up to
-format 2 the parameters of a classifier were flat (`classify/old_folders.py`).
+format 2 the parameters of a classifier were flat (`classify/saved/old_folders.py`).
 """
 
 import json

@@ -1,6 +1,7 @@
 """The hub: its address, whether it may and can be asked, and its refusals in plain words.
 
-What is fetched from it, and sent to it, is decided by `encoders.resolve`, `classify.fetching` and `classify.pushing`.
+What is fetched from it, and sent to it, is decided by `encoders.resolve`, and `fetching` and `pushing` in
+`classify.saved`.
 """
 
 import functools

@@ -16,7 +16,7 @@ from scipy.stats import entropy as scipy_entropy
 from classify.doubt import FEW, FEW_Y, NEW, NEW_Y, uncertainty
 from labelspace import UncertaintyClassifier
 from labelspace.classify import predict_file
-from labelspace.classify.stream import model_fingerprint
+from labelspace.classify.tables.stream import model_fingerprint
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning
 from labelspace.evaluate import evaluate

@@ -12,7 +12,8 @@ import pytest
 
 from classify.test_stream import ROWS, table
 from labelspace import load
-from labelspace.classify import Batches, batches, predict_file
+from labelspace.classify import Batches, predict_file
+from labelspace.classify.tables import batches
 from labelspace.corpus import Kind
 from labelspace.errors import ColumnError, InputError, ModelFolderError
 

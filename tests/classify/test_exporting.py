@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 
 from labelspace import Encoder, LabelSpace, LaConClassifier, ZeroShotClassifier, load
 from labelspace.classify import export
-from labelspace.classify.exporting import ExportedEncoder
+from labelspace.classify.saved.exporting import ExportedEncoder
 from labelspace.encoders.graph import import_onnxruntime, import_openvino
 from labelspace.errors import (
     ConfigError,

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from classify.conftest import TEXTS
 from hub_server import TOKEN, Hub, running_hub
 from labelspace import ConsensusClassifier, ZeroShotClassifier, load
-from labelspace.classify import fetching, pushing
+from labelspace.classify.saved import fetching, pushing
 from labelspace.cli.app import app
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, LabelSpaceError, ModelFolderError, OutputError

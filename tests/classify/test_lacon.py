@@ -25,7 +25,7 @@ from classify.conftest import SPACE
 from labelspace import DescriptionClassifier, LabelSpace, LaConClassifier, load
 from labelspace.classify import bi_encoder, predict_file
 from labelspace.classify.settings import as_arguments
-from labelspace.classify.stream import model_fingerprint
+from labelspace.classify.tables.stream import model_fingerprint
 from labelspace.config import LaConConfig, SearchConfig
 from labelspace.corpus import Kind, as_texts_or_pairs
 from labelspace.encoders import Encoder

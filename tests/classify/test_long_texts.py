@@ -14,7 +14,7 @@ from classify.test_stream import interrupt_after_two_chunks
 from labelspace import ConsensusClassifier, ZeroShotClassifier, load
 from labelspace.classify import distinct, predict_file
 from labelspace.classify.long_texts import BEST, OVERLAP, cost_of, joined
-from labelspace.classify.stream import model_fingerprint
+from labelspace.classify.tables.stream import model_fingerprint
 from labelspace.config import DecisionConfig
 from labelspace.encoders import Encoder
 from labelspace.encoders.passages import passages

@@ -13,8 +13,9 @@ import pytest
 
 from classify.conftest import TEXTS
 from labelspace import DescriptionClassifier, LabelSpace, ZeroShotClassifier, load
-from labelspace.classify import columns, distinct, predict_file
+from labelspace.classify import distinct, predict_file
 from labelspace.classify.decision import Decision
+from labelspace.classify.tables import columns
 from labelspace.corpus import open_table
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError

@@ -13,8 +13,8 @@ import pytest
 from classify.doubt import FEW, FEW_Y, uncertainty
 from labelspace import ConsensusClassifier, LaConClassifier, UncertaintyClassifier, ZeroShotClassifier
 from labelspace.classify import Answers, predict_file
-from labelspace.classify import most_uncertain as module
-from labelspace.classify.most_uncertain import most_uncertain_file, most_uncertain_rows
+from labelspace.classify.tables import most_uncertain as module
+from labelspace.classify.tables.most_uncertain import most_uncertain_file, most_uncertain_rows
 from labelspace.corpus import Documents, Kind, spreadsheets
 from labelspace.encoders import Encoder
 from labelspace.errors import ColumnError, ConfigError, InputError

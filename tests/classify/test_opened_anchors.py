@@ -12,8 +12,8 @@ from classify.test_long_texts import LIMIT, MIXED
 from classify.test_several import POOL
 from labelspace import LabelSpace, ZeroShotClassifier, load
 from labelspace.classify.opened_anchors import OpenedAnchors
-from labelspace.classify.opening import open_to_answer
-from labelspace.classify.stream import model_fingerprint
+from labelspace.classify.saved.opening import open_to_answer
+from labelspace.classify.tables.stream import model_fingerprint
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, InputError, LabelSpaceWarning, ModelFolderError
 from old_folders import old_folder

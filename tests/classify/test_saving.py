@@ -18,11 +18,11 @@ from sklearn.base import clone
 import labelspace
 from classify.conftest import METHODS, TEXTS, columns_of
 from labelspace import DescriptionClassifier, LabelSpace, UncertaintyClassifier, ZeroShotClassifier, folders, load
-from labelspace.classify import saving
 from labelspace.classify.by_anchors import ByAnchors
 from labelspace.classify.head import Judged
-from labelspace.classify.opening import open_to_answer
-from labelspace.classify.stream import model_fingerprint
+from labelspace.classify.saved import saving
+from labelspace.classify.saved.opening import open_to_answer
+from labelspace.classify.tables.stream import model_fingerprint
 from labelspace.config import SearchConfig
 from labelspace.encoders import Encoder
 from labelspace.errors import (

@@ -15,7 +15,7 @@ import pytest
 
 from classify.conftest import TEXTS
 from labelspace.classify import predict_file
-from labelspace.classify.stream import model_fingerprint
+from labelspace.classify.tables.stream import model_fingerprint
 from labelspace.corpus import DocumentTable, Kind, spreadsheets
 from labelspace.corpus.in_memory import MemorySource
 from labelspace.encoders import Encoder

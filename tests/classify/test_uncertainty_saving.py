@@ -17,7 +17,7 @@ from sentence_transformers import SentenceTransformer
 from classify.doubt import FEW, FEW_Y, NAMES, NEW, SEEN, SEEN_Y, uncertainty
 from classify.test_saving import header_of
 from labelspace import LabelSpace, UncertaintyClassifier, load
-from labelspace.classify.stream import model_fingerprint
+from labelspace.classify.tables.stream import model_fingerprint
 from labelspace.encoders import Encoder
 from labelspace.errors import InputError, LabelFileError, LabelSpaceWarning, ModelFolderError
 from labelspace.heads import GaussianHead

@@ -11,8 +11,8 @@ from labelspace import load
 from labelspace.classify import WordsClassifier, predict_file
 from labelspace.classify.by_words import ByWords, words_in_lower_case
 from labelspace.classify.opened_words import OpenedWords
-from labelspace.classify.opening import open_to_answer
-from labelspace.classify.stream import model_fingerprint
+from labelspace.classify.saved.opening import open_to_answer
+from labelspace.classify.tables.stream import model_fingerprint
 from labelspace.errors import ConfigError, InputError, ModelFolderError
 from labelspace.evaluate import evaluate
 from labelspace.labels.words import is_unspaced

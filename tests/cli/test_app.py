@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from labelspace import __version__
-from labelspace.classify import opening
+from labelspace.classify.saved import opening
 from labelspace.cli import app as application
 from labelspace.cli.app import exit_code
 from labelspace.cli.options import still_free

@@ -17,9 +17,9 @@ import pytest
 from cli.conftest import DOCUMENTS, write_rows
 from labelspace import load
 from labelspace.classify import predict_file
-from labelspace.classify.columns import output_schema
-from labelspace.classify.stream import CHUNK_ROWS
-from labelspace.classify.workers import answered
+from labelspace.classify.tables.columns import output_schema
+from labelspace.classify.tables.stream import CHUNK_ROWS
+from labelspace.classify.tables.workers import answered
 from labelspace.corpus import Documents, Kind, open_table
 
 pytestmark = pytest.mark.slow  # each worker imports torch, for seconds

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import softmax
 
 from labelspace import ConsensusClassifier, DescriptionClassifier, LabelSpace, ZeroShotClassifier, load
-from labelspace.classify.opening import open_to_answer
+from labelspace.classify.saved.opening import open_to_answer
 from labelspace.consensus.signals import Range
 from labelspace.consensus.sureness import Sureness, of_student, sureness
 from labelspace.errors import ConfigError, InputError

@@ -477,7 +477,7 @@ def test_saved_models_have_this_format_version():
 
 
 def test_saved_models_are_of_these_classes():
-    from labelspace.classify import opening
+    from labelspace.classify.saved import opening
 
     # What a consensus learnt is saved as the model that answers.
     public = {name for name in PUBLIC if name.endswith("Classifier")} - {"ConsensusClassifier"}

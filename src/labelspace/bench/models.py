@@ -318,7 +318,7 @@ def _open_encoder(spec: ModelSpec, options: dict[str, Any]) -> OpenModel:
 
 
 def _saved_folder(spec: ModelSpec, offline: bool | None) -> Path:
-    from labelspace.classify.fetching import model_folder
+    from labelspace.classify.saved.fetching import model_folder
 
     return model_folder(Path(spec.name).expanduser(), offline=offline)
 

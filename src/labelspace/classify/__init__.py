@@ -30,16 +30,16 @@ __all__ = [
 if TYPE_CHECKING:
     from labelspace.classify.answers import Answers
     from labelspace.classify.base import Classifier
-    from labelspace.classify.batches import Batches
     from labelspace.classify.bi_encoder import BiEncoderClassifier
     from labelspace.classify.description import DescriptionClassifier
     from labelspace.classify.editing import LabelChange
     from labelspace.classify.explanation import Explanation
-    from labelspace.classify.exporting import Exported, export
     from labelspace.classify.lacon import LaConClassifier
-    from labelspace.classify.opening import load
+    from labelspace.classify.saved.exporting import Exported, export
+    from labelspace.classify.saved.opening import load
     from labelspace.classify.scorer import Scorer
-    from labelspace.classify.stream import Predicted, predict_file
+    from labelspace.classify.tables.batches import Batches
+    from labelspace.classify.tables.stream import Predicted, predict_file
     from labelspace.classify.uncertainty import UncertaintyClassifier
     from labelspace.classify.words import WordsClassifier
     from labelspace.classify.zero_shot import ZeroShotClassifier
@@ -49,16 +49,16 @@ __getattr__ = late_names(
     {
         "answers": "Answers",
         "base": "Classifier",
-        "batches": "Batches",
         "bi_encoder": "BiEncoderClassifier",
         "description": "DescriptionClassifier",
         "editing": "LabelChange",
         "explanation": "Explanation",
-        "exporting": "Exported export",
         "lacon": "LaConClassifier",
-        "opening": "load",
+        "saved.exporting": "Exported export",
+        "saved.opening": "load",
         "scorer": "Scorer",
-        "stream": "Predicted predict_file",
+        "tables.batches": "Batches",
+        "tables.stream": "Predicted predict_file",
         "uncertainty": "UncertaintyClassifier",
         "words": "WordsClassifier",
         "zero_shot": "ZeroShotClassifier",

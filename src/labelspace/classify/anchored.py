@@ -10,13 +10,13 @@ from labelspace.classify.anchors import encode_labels
 from labelspace.classify.arguments import as_label, as_label_space
 from labelspace.classify.bi_encoder import BiEncoderClassifier
 from labelspace.classify.by_anchors import ByAnchors
-from labelspace.classify.cards import anchored_card
 from labelspace.classify.editing import LabelChange, advice_after_adding
 from labelspace.classify.encoding import Matrix
 from labelspace.classify.long_texts import read_on, tell_other_reading
 from labelspace.classify.opened_anchors import AnswersByAnchors, saved_cuts
+from labelspace.classify.saved.cards import anchored_card
+from labelspace.classify.saved.state import State
 from labelspace.classify.several import Material, check_several, digest_of, set_cuts
-from labelspace.classify.state import State
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, warn
 from labelspace.labels import Label, LabelSpace

@@ -19,10 +19,10 @@ from labelspace.classify.editing import LabelChange
 from labelspace.classify.explanation import Explanation
 from labelspace.classify.fitted import Fitted
 from labelspace.classify.none_of_these import coverage_of, left_out
-from labelspace.classify.saving import write
+from labelspace.classify.saved.saving import write
+from labelspace.classify.saved.state import SavedFit, State
 from labelspace.classify.scored_rows import scored_rows, scored_sets
 from labelspace.classify.settings import whole_config
-from labelspace.classify.state import SavedFit, State
 from labelspace.config.saved import SavedConfig
 from labelspace.corpus import Documents, Kind
 from labelspace.errors import ConfigError, InputError
@@ -393,7 +393,7 @@ class Classifier(Fitted, Answering):
             ...
             labelspace.errors.ConfigError: a model on the hub is named 'owner/name'. Got 'sports-or-politics' instead.
         """
-        from labelspace.classify.pushing import push
+        from labelspace.classify.saved.pushing import push
 
         with self._in_place_of(name):
             return push(self.save, name, private=private, token=token, message=message)

@@ -13,7 +13,7 @@ from labelspace.classify.arguments import TRAINED, name_of_start
 from labelspace.classify.base import Change, Classifier
 from labelspace.classify.none_of_these import OUTDATED
 from labelspace.classify.on_encoder import OnEncoder
-from labelspace.classify.state import State
+from labelspace.classify.saved.state import State
 from labelspace.corpus import Kind
 from labelspace.encoders import Encoder
 from labelspace.errors import warn

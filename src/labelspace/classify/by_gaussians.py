@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from labelspace.classify.distinct import in_windows
 from labelspace.classify.encoding import Matrix
 from labelspace.classify.head import Judged, columns_of
-from labelspace.classify.modules import module_tensors
+from labelspace.classify.saved.modules import module_tensors
 from labelspace.encoders import Encoder
 from labelspace.heads import GaussianHead
 from labelspace.labels import LabelSpace

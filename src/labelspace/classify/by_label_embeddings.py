@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from labelspace.classify.anchors import OUTSIDE, LabelVectors, cosines, encode_label
 from labelspace.classify.encoding import Matrix, plain, windowed
 from labelspace.classify.head import Judged
-from labelspace.classify.modules import module_tensors
+from labelspace.classify.saved.modules import module_tensors
 from labelspace.encoders import Encoder
 from labelspace.labels import Label, LabelSpace
 from labelspace.training.features import Features, answers

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from labelspace.classify.by_label_embeddings import lacon_vectors
 from labelspace.classify.encoding import Matrix, windowed
 from labelspace.classify.head import Judged, columns_of
-from labelspace.classify.modules import module_tensors
+from labelspace.classify.saved.modules import module_tensors
 from labelspace.encoders import Encoder
 from labelspace.labels import LabelSpace
 from labelspace.training.features import answers

@@ -8,9 +8,9 @@ from typing import Any, Self, final
 from labelspace.checks import as_seed, check_callbacks
 from labelspace.classify.anchored import AnchoredClassifier
 from labelspace.classify.arguments import check_targets, own_encoder, warn_of_alike
+from labelspace.classify.saved.state import State
 from labelspace.classify.settings import merged
 from labelspace.classify.several import Material, material
-from labelspace.classify.state import State
 from labelspace.config import DecisionConfig, SearchConfig, TrainingConfig
 from labelspace.corpus import Pool, sample_pool
 from labelspace.encoders import DEFAULT_ENCODER

@@ -11,14 +11,14 @@ from labelspace.classify.base import Change, Classifier
 from labelspace.classify.bi_encoder import BiEncoderClassifier
 from labelspace.classify.by_joint import ByJoint
 from labelspace.classify.by_words import ByWords
-from labelspace.classify.cards import joint_card
 from labelspace.classify.decision import Decision
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.encoding import own_vectors
 from labelspace.classify.explanation import Explanation, Quotes, check_asked, explain_answer, nearest_descriptions
 from labelspace.classify.head import check_learnt
 from labelspace.classify.long_texts import speaking_passage
-from labelspace.classify.state import State
+from labelspace.classify.saved.cards import joint_card
+from labelspace.classify.saved.state import State
 from labelspace.errors import ConfigError, InputError
 from labelspace.geometry.neighbours import Graph
 from labelspace.labels import Label, LabelSpace

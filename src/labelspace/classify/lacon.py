@@ -15,13 +15,13 @@ from labelspace.classify.base import Change
 from labelspace.classify.bi_encoder import BiEncoderClassifier
 from labelspace.classify.by_label_embeddings import ANCHOR, ByEmbeddings, taught, untaught
 from labelspace.classify.by_logits import ByLogits
-from labelspace.classify.cards import lacon_card
 from labelspace.classify.decision import Decision
 from labelspace.classify.editing import LabelChange, advice_after_adding
 from labelspace.classify.labelled_input import Given, Supervision, look_at
-from labelspace.classify.modules import fill_module
+from labelspace.classify.saved.cards import lacon_card
+from labelspace.classify.saved.modules import fill_module
+from labelspace.classify.saved.state import State
 from labelspace.classify.settings import merged
-from labelspace.classify.state import State
 from labelspace.config import LaConConfig, SearchConfig
 from labelspace.corpus import Documents, Kind, Pool, sample_pool
 from labelspace.encoders import DEFAULT_ENCODER

@@ -10,8 +10,8 @@ from labelspace.classify.by_anchors import ByAnchors
 from labelspace.classify.cuts import Cuts
 from labelspace.classify.decision import Decision
 from labelspace.classify.on_encoder import OnEncoder
+from labelspace.classify.saved.state import State
 from labelspace.classify.several import check_several, digest_of
-from labelspace.classify.state import State
 from labelspace.config import ANCHORS, LONG_TEXTS, DecisionConfig
 from labelspace.corpus import Kind
 from labelspace.errors import ConfigError, ModelFolderError

@@ -11,7 +11,7 @@ from labelspace.classify.explanation import Explanation, check_asked, explain_an
 from labelspace.classify.fitted import Fitted
 from labelspace.classify.head import check_learnt
 from labelspace.classify.none_of_these import NoneLimit
-from labelspace.classify.state import State
+from labelspace.classify.saved.state import State
 from labelspace.corpus import Kind
 from labelspace.labels import LabelSpace
 

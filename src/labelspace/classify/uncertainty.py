@@ -16,13 +16,13 @@ from labelspace.classify.anchors import OUTSIDE
 from labelspace.classify.arguments import as_encoder, as_label, one_label_space, warn_of_unread
 from labelspace.classify.base import Change
 from labelspace.classify.by_gaussians import ByGaussians
-from labelspace.classify.cards import uncertainty_card
 from labelspace.classify.decision import RANKINGS, Decision
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.labelled_input import look_at
-from labelspace.classify.modules import fill_module
+from labelspace.classify.saved.cards import uncertainty_card
+from labelspace.classify.saved.modules import fill_module
+from labelspace.classify.saved.state import State
 from labelspace.classify.settings import merged
-from labelspace.classify.state import State
 from labelspace.config import UncertaintyConfig
 from labelspace.corpus import Kind
 from labelspace.encoders import DEFAULT_ENCODER

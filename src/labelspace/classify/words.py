@@ -11,13 +11,13 @@ from labelspace.checks import as_seed, check_number
 from labelspace.classify.arguments import as_label, one_label_space, warn_of_unread
 from labelspace.classify.base import Change, Classifier
 from labelspace.classify.by_words import ByWords
-from labelspace.classify.cards import words_card
 from labelspace.classify.decision import Decision
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.explanation import Explanation
 from labelspace.classify.opened_words import TENSORS_FILE, explain_by_words, head_of
+from labelspace.classify.saved.cards import words_card
+from labelspace.classify.saved.state import State
 from labelspace.classify.scored_rows import as_weights
-from labelspace.classify.state import State
 from labelspace.corpus import Kind, as_documents, as_targets
 from labelspace.errors import InputError
 from labelspace.labels import Label, LabelSpace

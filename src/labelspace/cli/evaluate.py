@@ -113,7 +113,7 @@ def evaluate_command(
         _refuse_for_saved(context)
         place = model
         if offline and not model.is_dir():
-            from labelspace.classify.fetching import model_folder
+            from labelspace.classify.saved.fetching import model_folder
 
             place = model_folder(model, offline=True)
         opened = open_model(

@@ -151,7 +151,7 @@ def open_model(
     given = {name: value for name, value in decision.items() if value is not None}
     DecisionConfig(**given)  # checks them before torch is loaded
     with busy(f"opening {folder}", quiet=quiet), _uncollected():
-        from labelspace.classify.opening import load, open_to_answer
+        from labelspace.classify.saved.opening import load, open_to_answer
 
         model = (open_to_answer if to_answer else load)(folder, device=device, trust_remote_code=trust_remote_code)
     read = getattr(model, "long_texts", None)

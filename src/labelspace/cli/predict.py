@@ -171,7 +171,7 @@ def predict_command(
     options |= {"prefix": prefix, "pair_column": pair_column, **dialect}
     try:
         if most_uncertain is not None:
-            from labelspace.classify.most_uncertain import most_uncertain_file
+            from labelspace.classify.tables.most_uncertain import most_uncertain_file
 
             done = most_uncertain_file(opened, source, target, most_uncertain, **options)
         else:
@@ -330,7 +330,7 @@ def _print_most_uncertain(
     import pyarrow as pa
 
     from labelspace.classify.long_texts import tell_cost
-    from labelspace.classify.most_uncertain import most_uncertain_rows
+    from labelspace.classify.tables.most_uncertain import most_uncertain_rows
     from labelspace.corpus.documents import Kind
     from labelspace.progress import progress_bar
 

@@ -17,8 +17,8 @@ from labelspace.classify.base import Answering
 from labelspace.classify.by_joint import Seen
 from labelspace.classify.joint import JointClassifier
 from labelspace.classify.none_of_these import NoneLimit
+from labelspace.classify.saved.state import SavedFit
 from labelspace.classify.settings import merged
-from labelspace.classify.state import SavedFit
 from labelspace.config import ConsensusConfig, StudentConfig
 from labelspace.consensus.asking import View, ask, checked_views, scale_of
 from labelspace.consensus.members import Members, as_options

@@ -21,8 +21,8 @@ from labelspace.classify.anchors import encode_labels
 from labelspace.classify.arguments import as_encoder
 from labelspace.classify.base import Classifier
 from labelspace.classify.bi_encoder import BiEncoderClassifier
-from labelspace.classify.fetching import model_folder
 from labelspace.classify.none_of_these import still_holding
+from labelspace.classify.saved.fetching import model_folder
 from labelspace.config import DecisionConfig
 from labelspace.corpus import Kind
 from labelspace.encoders import Encoder

@@ -11,7 +11,7 @@ from labelspace.classify.anchors import LabelVectors, Matrix, encode_labels
 from labelspace.classify.answers import Answers
 from labelspace.classify.by_anchors import ByAnchors
 from labelspace.classify.decision import Decision
-from labelspace.classify.state import State
+from labelspace.classify.saved.state import State
 from labelspace.config import DecisionConfig
 from labelspace.encoders import Encoder
 from labelspace.labels import LabelSpace

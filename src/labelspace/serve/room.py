@@ -195,7 +195,7 @@ def open_models(folders: Sequence[Path], config: ServingConfig, **options: Any) 
         ConfigError: two folders have the same name.
         ModelFolderError: a folder is no model.
     """
-    from labelspace.classify.opening import open_to_answer
+    from labelspace.classify.saved.opening import open_to_answer
 
     named: dict[str, Path] = {}
     for folder in folders:

@@ -14,7 +14,7 @@ from labelspace.evaluate.figures.rows import EDGE, INK, MOST_ROWS, PALE, name_ro
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from labelspace.classify.state import SavedFit
+    from labelspace.classify.saved.state import SavedFit
     from labelspace.consensus import ConsensusFit
 
 BEFORE, AFTER = "#e8a200", "#1f3b8f"

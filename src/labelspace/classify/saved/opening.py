@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelspace.checks import did_you_mean
-from labelspace.classify.fetching import model_folder
 from labelspace.classify.fitted import Fitted
 from labelspace.classify.none_of_these import NoneLimit, still_holding
-from labelspace.classify.old_folders import CONFIG_SINCE, brought_up
-from labelspace.classify.saving import MEMBERS, damaged, read
+from labelspace.classify.saved.fetching import model_folder
+from labelspace.classify.saved.old_folders import CONFIG_SINCE, brought_up
+from labelspace.classify.saved.saving import MEMBERS, damaged, read
 from labelspace.errors import ConfigError, ModelFolderError
 from labelspace.header import CLASSIFIER, HEADER, read_header
 

@@ -12,12 +12,12 @@ from typing import Any, TypeVar, final
 
 import pyarrow as pa
 
-from labelspace.classify.columns import answer_columns, output_schema
-from labelspace.classify.fetching import model_folder
 from labelspace.classify.fitted import Fitted
-from labelspace.classify.opening import open_to_answer
-from labelspace.classify.saving import LABELS
-from labelspace.classify.stream import CHUNK_ROWS
+from labelspace.classify.saved.fetching import model_folder
+from labelspace.classify.saved.opening import open_to_answer
+from labelspace.classify.saved.saving import LABELS
+from labelspace.classify.tables.columns import answer_columns, output_schema
+from labelspace.classify.tables.stream import CHUNK_ROWS
 from labelspace.corpus import open_table
 from labelspace.corpus.documents import check_kind
 from labelspace.errors import ModelFolderError

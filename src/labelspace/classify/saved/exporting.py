@@ -29,7 +29,7 @@ from labelspace.classify.by_logits import ByLogits
 from labelspace.classify.cuts import WIDTH
 from labelspace.classify.decision import Decision
 from labelspace.classify.long_texts import reads_windows
-from labelspace.classify.saving import PACKAGES
+from labelspace.classify.saved.saving import PACKAGES
 from labelspace.classify.several import joined_names
 from labelspace.config import RUNTIMES
 from labelspace.corpus import Kind

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from labelspace.classify.fetching import EDITABLE, MODEL_FILES
-from labelspace.classify.model_card import HERE
+from labelspace.classify.saved.fetching import EDITABLE, MODEL_FILES
+from labelspace.classify.saved.model_card import HERE
 from labelspace.errors import ConfigError, OutputError
 from labelspace.header import CLASSIFIER, HEADER, kind_of, peek
 from labelspace.hub import endpoint, is_repository, offline_by_environment, reachable, refusal

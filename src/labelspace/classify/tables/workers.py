@@ -25,10 +25,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from labelspace.classify.columns import answer_columns
 from labelspace.classify.fitted import Fitted
-from labelspace.classify.opening import open_to_answer
-from labelspace.classify.saving import MEMBERS
+from labelspace.classify.saved.opening import open_to_answer
+from labelspace.classify.saved.saving import MEMBERS
+from labelspace.classify.tables.columns import answer_columns
 from labelspace.corpus import Documents
 from labelspace.encoders.resolve import check_remote_code
 from labelspace.errors import RemoteCodeError

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from labelspace.checks import check_number
 from labelspace.classify.answers import Answers, gathered
-from labelspace.classify.columns import answer_values, as_columns, output_schema
 from labelspace.classify.decision import MeasuresDoubt
 from labelspace.classify.fitted import Fitted, answerer, check_fitted
 from labelspace.classify.long_texts import tell_cost
-from labelspace.classify.stream import CHUNK_ROWS, Predicted, estimated_rows, model_fingerprint
+from labelspace.classify.tables.columns import answer_values, as_columns, output_schema
+from labelspace.classify.tables.stream import CHUNK_ROWS, Predicted, estimated_rows, model_fingerprint
 from labelspace.corpus import Documents, ResumableWriter, open_table
 from labelspace.corpus.documents import check_kind
 from labelspace.errors import InputError

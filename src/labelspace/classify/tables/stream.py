@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from labelspace.checks import check_number, plain
-from labelspace.classify.columns import output_schema
 from labelspace.classify.fitted import Fitted, answerer, check_fitted
 from labelspace.classify.long_texts import reads_windows, tell_cost
-from labelspace.classify.workers import answered
+from labelspace.classify.tables.columns import output_schema
+from labelspace.classify.tables.workers import answered
 from labelspace.corpus import Documents, DocumentTable, ResumableWriter, open_table
 from labelspace.corpus.dialects import own_delimiter
 from labelspace.corpus.documents import check_kind

@@ -25,8 +25,8 @@ from safetensors.numpy import load_file, save_file
 
 from labelspace.classify.anchors import OUTSIDE, LabelVectors, encode_labels
 from labelspace.classify.arguments import TRAINED
-from labelspace.classify.model_card import Card, model_card
-from labelspace.classify.state import State
+from labelspace.classify.saved.model_card import Card, model_card
+from labelspace.classify.saved.state import State
 from labelspace.config import EncodingConfig
 from labelspace.errors import ConfigError, ModelFolderError
 from labelspace.folders import staged

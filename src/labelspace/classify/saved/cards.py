@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from labelspace.classify.model_card import Card, Result
-from labelspace.classify.state import State
+from labelspace.classify.saved.model_card import Card, Result
+from labelspace.classify.saved.state import State
 
 SHARES = "Probabilities are shares among these labels."
 
