@@ -22,6 +22,7 @@ from labelspace.cli import (
     encoders,
     estimate,
     evaluate,
+    explain,
     export,
     fit,
     labels,
@@ -154,7 +155,7 @@ app.command("fit", cls=fit.FitCommand)(fit.fit_command)
 app.command("predict")(predict.predict_command)
 app.command("evaluate")(evaluate.evaluate_command)
 app.command("estimate")(estimate.estimate_command)
-app.command("explain")(predict.explain_command)
+app.command("explain")(explain.explain_command)
 app.command("figures")(evaluate.figures_command)
 app.command("export")(export.export_command)
 app.command("serve")(serve.serve_command)
