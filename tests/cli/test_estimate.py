@@ -46,6 +46,15 @@ def test_labels_of_some_rows_are_used(run, saved, written):
     assert told["labelled"] == 10
 
 
+def test_an_empty_document_is_told_of_once_and_by_its_row(run, saved, written):
+    file = written()
+    with file.open("a", encoding="utf-8") as more:
+        more.write('"  ",\nthe last one,\n')
+    told = run("estimate", saved, file).stderr
+    assert told.count("empty or white space") == 1
+    assert "row 61" in told
+
+
 def test_estimate_refuses_what_it_cannot_use(run, refused, saved, written, tmp_path):
     assert "sprots" in refused(run("estimate", saved, written(3, wrong=True), "--label-column", "label"))
     assert "needs 50 different documents or more. Got 9" in refused(run("estimate", saved, written(rows=9)))

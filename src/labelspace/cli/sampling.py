@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from labelspace.seeds import child_seed
 
 if TYPE_CHECKING:
-    from labelspace.corpus import DocumentTable
+    from labelspace.corpus import Documents, DocumentTable
 
 
 def sample_rows(
     table: "DocumentTable", size: int, seed: int, *, labelled_first: bool = False
-) -> tuple[list[str], list[Any]]:
+) -> "tuple[Documents, list[Any]]":
     """Draw rows at random, in the order of the file.
 
     Args:
@@ -25,6 +25,7 @@ def sample_rows(
     Returns:
         Texts, and labels, which are None without a label column.
     """
+    from labelspace.corpus import Documents, Kind
     from labelspace.corpus.targets import is_unlabelled
 
     tickets = random.Random(child_seed(seed, "figures"))
@@ -41,4 +42,4 @@ def sample_rows(
 
     drawn = heapq.nsmallest(size, rows(), key=lambda row: row[0])
     drawn.sort(key=lambda row: row[1])
-    return [row[2] for row in drawn], [row[3] for row in drawn]
+    return Documents([row[2] for row in drawn], Kind.TEXTS), [row[3] for row in drawn]

@@ -20,7 +20,8 @@ def as_documents(X: object, *, text_column: str | None = None, what: str = "X") 
 
     Args:
         X: a list, tuple, iterator, numpy array, pandas or polars Series or DataFrame, Arrow array or table,
-            HF dataset or its column, or a `pathlib.Path` to a CSV, TSV, JSONL or Parquet file.
+            HF dataset or its column, or a `pathlib.Path` to a CSV, TSV, JSONL or Parquet file; or `Documents`, which
+            are returned unchanged.
         text_column: the text column, if `X` is a table; None takes the column named "text", the only one, or the
             only one of strings. Ignored for other inputs.
         what: the caller's name for `X`, used in messages.
@@ -42,6 +43,8 @@ def as_documents(X: object, *, text_column: str | None = None, what: str = "X") 
         Traceback (most recent call last):
         labelspace.errors.InputError: X[1] is missing (None); leave such rows out, or give them a text.
     """
+    if isinstance(X, Documents) and X.kind is Kind.TEXTS:
+        return X.rows
     if isinstance(X, os.PathLike):
         table = open_table(Path(X), text_column=text_column or "text")
         return [document for batch in table.batches() for document in table.texts(batch)]
