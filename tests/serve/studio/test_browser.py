@@ -4,12 +4,9 @@ The screenshots of docs/studio.md are taken here, into the folder that LABELSPAC
 """
 
 import csv
-import io
 import json
-import os
 import shutil
 import statistics
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,32 +15,14 @@ from typing import Any
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-import uvicorn
-from PIL import Image
 
 from labelspace import Encoder, LabelSpace, load
-from labelspace.corpus import sample_pool
 from labelspace.encoders import DEFAULT_ENCODER
-from labelspace.serve.studio.label_file import LabelFile
-from labelspace.serve.studio.routes import create_app
-from labelspace.serve.studio.session import Session
-from serve.studio.conftest import wait_for
+from serve.studio.conftest import DOCUMENTS, LONGEST, Studio, wait_for
 
 pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--disable-quic",
-]
-DOCUMENTS = 2000
-LONGEST = 120_000  # milliseconds
 # Labels that a newcomer writes.
 WRITTEN = {
     "card": ["My card did not work, was swallowed, or has not arrived.", "I want to activate or replace a card."],
@@ -55,71 +34,6 @@ OTHER_SCRIPTS = [
     "Meine Karte wurde im Automaten eingezogen, was nun? Grüße aus Köln.",
     "بطاقتي لا تعمل في المتجر، ماذا أفعل؟",
 ]
-
-
-class Studio:
-    """A served session, and a page of the browser that shows it."""
-
-    def __init__(self, labels: Path, documents: Path, browser: Any, encoder: Encoder, port: int) -> None:
-        pool = sample_pool(str(documents), size=DOCUMENTS, seed=0)
-        self.session = Session(LabelFile(labels), pool, encoder, pool_file=str(documents), text_column="text")
-        app = create_app(self.session, token="test", port=port)
-        self.server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error", lifespan="off"))
-        self.thread = threading.Thread(target=self.server.run, daemon=True)
-        self.thread.start()
-        wait_for(lambda: self.server.started)
-        self.errors: list[str] = []
-        self.page = browser.new_page(viewport={"width": 1280, "height": 800})
-        self.page.set_default_timeout(LONGEST)
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
-        self.page.goto(f"http://127.0.0.1:{port}/?token=test")
-
-    def close(self) -> None:
-        """Stop the page and the server."""
-        self.page.close()
-        self.server.should_exit = True
-        self.thread.join(timeout=20)
-        self.session.close()
-
-    def at(self, selector: str) -> Any:
-        """Return a part of the page."""
-        return self.page.locator(selector)
-
-    def answered(self) -> None:
-        """Wait until the documents have answers."""
-        self.page.wait_for_selector('body[data-version]:not([data-version=""])')
-
-    def wait_for(self, held: list[Any]) -> None:
-        """Wait until a request is held, while the page goes on."""
-        wait_for(lambda: self.page.wait_for_timeout(20) or held)
-
-    def studied(self) -> None:
-        """Wait until the findings are those of the labels as they are."""
-        wait_for(
-            lambda: self.session.study.found.complete and self.session.study.found.version == self.session.file.version
-        )
-        self.page.wait_for_selector(f'body[data-study="{self.session.file.version}"]')
-
-    def screenshot(self, name: str) -> None:
-        """Take a screenshot for the docs, if a folder for them is named."""
-        folder = os.environ.get("LABELSPACE_SCREENSHOTS")
-        if folder:
-            self.page.evaluate("() => document.getElementById('left').scrollTo(0, 0)")
-            picture = Image.open(io.BytesIO(self.page.screenshot()))
-            picture.convert("RGB").quantize(256, kmeans=2).save(f"{folder}/studio-{name}.png", optimize=True)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("no chromium on this machine; the Debian package chromium has it")
-    with playwright.sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=chromium, args=ARGUMENTS)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -171,12 +85,10 @@ def test_the_first_road_goes_from_no_label_file_to_a_trained_exported_model(
     studio.at("#new-label").click()
     for column, (name, descriptions) in enumerate(WRITTEN.items()):
         keys.type(name)
-        keys.press("Enter")  # adds the label, and goes to its phrase
-        studio.page.wait_for_selector(f"#label-{column}-phrase:focus")
-        keys.press("Tab")  # the sentence of its own
+        keys.press("Enter")  # adds the label, and goes to its first description
         for place, text in enumerate(descriptions):
-            keys.press("Tab")
             if place:
+                keys.press("Tab")
                 keys.press("Tab")  # over the button that removes the one before
             studio.page.wait_for_selector(f"#label-{column}-description-{place}:focus")
             keys.type(text)
@@ -186,7 +98,7 @@ def test_the_first_road_goes_from_no_label_file_to_a_trained_exported_model(
     wait_for(lambda: WRITTEN["identity"][-1] in labels.read_text())
     assert LabelSpace.from_file(labels).descriptions == tuple(map(tuple, WRITTEN.values()))
     studio.studied()
-    studio.at("#filter").select_option("1")
+    studio.at("#filter").select_option("=transfer")
     studio.at("#order").select_option("nearest")
     studio.at("#documents summary").first.click()
     studio.page.wait_for_selector(".scored li")
@@ -231,7 +143,7 @@ def test_the_page_takes_no_key_until_it_knows_the_labels_and_asks_again_where_it
     studio.at("#new-label").click()
     studio.page.keyboard.type("refund")
     studio.page.keyboard.press("Enter")
-    studio.page.wait_for_selector("#label-6-phrase:focus")
+    studio.page.wait_for_selector("#label-6-description-0:focus")
     assert [label.name for label in studio.session.file.draft.labels][-1] == "refund"
     assert studio.at("#problem").is_hidden()
     studio.page.unroute("**/api/state")
@@ -253,10 +165,10 @@ def test_a_state_that_comes_after_a_newer_one_takes_no_label_and_no_cursor_away(
     route, older = held.pop()
     studio.page.keyboard.type("refund")
     studio.page.keyboard.press("Enter")
-    studio.page.wait_for_selector("#label-6-phrase:focus")
+    studio.page.wait_for_selector("#label-6-description-0:focus")
     route.fulfill(response=older)
     studio.page.wait_for_timeout(500)
-    assert studio.page.evaluate("document.activeElement.id") == "label-6-phrase"
+    assert studio.page.evaluate("document.activeElement.id") == "label-6-description-0"
     studio.page.unroute("**/api/state")
 
 

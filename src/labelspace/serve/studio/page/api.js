@@ -3,9 +3,18 @@
 import { at } from "./dom.js";
 
 export function tell(problem) {
-  const place = at("problem");
-  place.hidden = !problem;
-  place.textContent = problem;
+  at("problem").hidden = !problem;
+  say("problem", problem);
+}
+
+// A screen reader reads a text again that is set again, so the same one is left alone.
+export function say(id, words) {
+  if (at(id).textContent !== words) at(id).textContent = words;
+}
+
+// An error of a request that the studio has not answered, or did not let in: it may be asked again.
+function lost(problem) {
+  return Object.assign(new Error(problem), { lost: true });
 }
 
 async function read(response) {
@@ -18,9 +27,10 @@ async function ask(path, options) {
   try {
     response = await fetch(path, options);
   } catch {
-    throw new Error("The studio does not answer. Start it again with the same command, and open the new address.");
+    throw lost("The studio does not answer. Start it again with the same command, and open the new address.");
   }
   const found = await read(response);
+  if (response.status === 403) throw lost(found.problem);
   if (!response.ok) throw new Error(found.problem ?? response.statusText);
   return found;
 }

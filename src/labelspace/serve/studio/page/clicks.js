@@ -1,6 +1,6 @@
 // Ten clicks: documents are proposed one after another, by turns drawn at random and chosen where they teach most.
 
-import { get, tell } from "./api.js";
+import { get, say, tell } from "./api.js";
 import { at, el, mark, number, text } from "./dom.js";
 import { answers, names, store } from "./store.js";
 
@@ -17,8 +17,8 @@ export function startClicks(onClick) {
   click = onClick;
   document.addEventListener("keydown", (event) => {
     const digit = /^[1-9]$/.test(event.key) ? Number(event.key) - 1 : -1;
-    const typing = event.target.matches("input, textarea, select");
-    if (at("panel-clicks").hidden || typing || event.ctrlKey || event.metaKey || event.altKey || digit < 0 || digit >= names().length) return;
+    const elsewhere = event.repeat || at("conflict").open || at("left").contains(event.target) || event.target.matches("input, textarea, select");
+    if (at("panel-clicks").hidden || elsewhere || event.ctrlKey || event.metaKey || event.altKey || digit < 0 || digit >= names().length) return;
     choose(names()[digit]);
   });
 }
@@ -39,10 +39,11 @@ export async function showClicks() {
   const clicks = store.state.clicks;
   const focus = panel.contains(document.activeElement);
   panel.replaceChildren(
-    el("p", { role: "status", id: "clicked" }, `${number(clicks.rows.length)} clicked${clicks.rows.length < WANTED ? ` of ${WANTED}, a good start` : ""}; kept in ${clicks.file}`),
+    at("clicked") ?? el("p", { role: "status", id: "clicked" }),
     waiting.length ? proposal(waiting[0]) : el("p", { className: "empty" }, "No more documents are proposed."),
     el("h3", {}, "Your clicks"),
     el("ul", { className: "documents" }, ...clicks.rows.toReversed().map(clicked)));
+  say("clicked", `${number(clicks.rows.length)} clicked${clicks.rows.length < WANTED ? ` of ${WANTED}, a good start` : ""}; kept in ${clicks.file}`);
   if (focus) panel.querySelector("#proposed")?.focus();
 }
 
@@ -55,7 +56,8 @@ function proposal({ row, source }) {
       el("button", { type: "button", className: "quiet", onclick: () => { skipped.add(row); showClicks(); } }, "Skip")));
 }
 
-const choose = (name) => { if (waiting.length) click(waiting[0].row, name, waiting[0].source); };
+// A second key finds nothing that waits until the next document is shown.
+const choose = (name) => { const [next] = waiting.splice(0); if (next) click(next.row, name, next.source); };
 
 const clicked = (row) =>
   el("li", {}, text(row.text, "words"), el("span", { className: "verdict" }, text(row.label, "chip"),

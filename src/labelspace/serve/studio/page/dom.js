@@ -45,7 +45,15 @@ export function bar(share, kind) {
   return el("span", { className: `bar ${kind}`, "aria-hidden": "true" }, inner);
 }
 
+// Show new parts in a place, and leave the cursor where it was if its field is among them.
+export function redraw(place, ...parts) {
+  const focused = place.contains(document.activeElement) ? document.activeElement.id : "";
+  place.replaceChildren(...parts);
+  if (focused) at(focused)?.focus();
+}
+
 export const text = (words, kind = "") => el("span", { className: kind, dir: "auto" }, words);
 
 export const number = (value) => value.toLocaleString("en");
+export const count = (value, what) => `${number(value)} ${what}${value === 1 ? "" : "s"}`;
 export const percent = (value) => `${(100 * value).toFixed(value < 0.1 && value > 0 ? 1 : 0)} %`;

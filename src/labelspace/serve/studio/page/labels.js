@@ -1,8 +1,9 @@
 // The left side: labels edited in place, with what lint and the documents say beside each line.
 
-import { at, bar, el, mark, number, percent, text } from "./dom.js";
+import { at, bar, count, el, mark, number, percent, text } from "./dom.js";
 import { answers, fresh, store, study } from "./store.js";
 
+const SHOWN = 3; // findings beside one line, the others are counted
 const cards = [];
 let send = () => {};
 
@@ -15,16 +16,22 @@ export function startLabels(edit) {
     if (!name) return;
     send({ do: "add label", text: name }, { force: true, then: () => {
       field.value = "";
-      cards.at(-1).phrase.focus();
+      cards.at(-1).lines[0].field.focus();
     } });
   });
+  window.addEventListener("resize", () => document.querySelectorAll("textarea").forEach(grow));
   at("template").addEventListener("change", () => send({ do: "template", text: at("template").value }));
 }
 
 export function showLabels(force) {
   const labels = store.state.labels;
   set(at("template"), store.state.template, force);
-  while (cards.length > labels.length) cards.pop().root.remove();
+  while (cards.length > labels.length) {
+    const { root } = cards.pop();
+    const held = root.contains(document.activeElement);
+    root.remove();
+    if (held) at("new-label").focus();
+  }
   while (cards.length < labels.length) {
     const card = makeCard(cards.length);
     cards.push(card);
@@ -35,7 +42,9 @@ export function showLabels(force) {
 }
 
 function set(field, value, force) {
-  if (field.value !== value && (force || document.activeElement !== field)) field.value = value;
+  if (field.value === value || field.ariaInvalid || (!force && document.activeElement === field)) return;
+  field.value = value;
+  if (field.matches("textarea")) grow(field);
 }
 
 function makeCard(column) {
@@ -50,7 +59,8 @@ function makeCard(column) {
   const samples = el("div", { className: "samples" });
   const excludes = el("p", { className: "hint", dir: "auto" });
   const remove = el("button", { type: "button", className: "quiet", onclick: () => send({ do: "remove label", label: column }, { force: true, then: () => at("new-label").focus() }) }, "Remove label");
-  const more = el("details", {}, el("summary", {}, "Sentence of its own"), el("label", { htmlFor: id("verbalizer"), className: "hint" }, "Verbalizer: replaces the sentence and the phrase"), verbalizer);
+  const more = el("details", {}, el("summary", {}, "Sentence of its own"), el("label", { htmlFor: id("verbalizer"), className: "hint" }, "Instead of the sentence with its phrase (its verbalizer)"), verbalizer);
+  more.addEventListener("toggle", () => grow(verbalizer));
   const shown = el("details", { className: "near" }, el("summary", {}, "Nearest and most doubtful documents"), samples);
   const root = el("article", { className: "card", "aria-labelledby": id("title") },
     title,
@@ -61,7 +71,7 @@ function makeCard(column) {
   name.addEventListener("change", () => send({ do: "name", label: column, text: name.value }, { force: true }));
   typed(phrase, () => ({ do: "phrase", label: column, text: phrase.value }), true);
   typed(verbalizer, () => ({ do: "verbalizer", label: column, text: verbalizer.value }), true);
-  return { root, title, name, excludes, phrase, verbalizer, share, rows, findings, samples, shown, lines: [], more };
+  return { root, title, name, remove, excludes, phrase, verbalizer, share, rows, findings, samples, shown, lines: [], more };
 }
 
 function line(id, placeholder) {
@@ -91,12 +101,12 @@ const grow = (field) => {
 function makeLine(card, column, place) {
   const id = `label-${column}-description-${place}`;
   const field = line(id, "add a description");
-  field.setAttribute("aria-label", `Description ${place + 1} of label ${column + 1}`);
   const note = el("p", { className: "note" });
   note.id = `${id}-note`;
   field.setAttribute("aria-describedby", note.id);
-  const drop = () => send({ do: "remove description", label: column, place }, { force: true, then: () => card.lines[Math.min(place, card.lines.length - 1)].field.focus() });
-  const remove = el("button", { type: "button", className: "quiet small", onclick: drop, "aria-label": `Remove description ${place + 1} of label ${column + 1}` }, "×");
+  const next = () => { if (root.contains(document.activeElement) || document.activeElement === document.body) card.lines[Math.min(place, card.lines.length - 1)].field.focus(); };
+  const drop = () => send({ do: "remove description", label: column, place }, { force: true, then: next });
+  const remove = el("button", { type: "button", className: "quiet small", onclick: drop }, "×");
   const root = el("li", {}, el("div", { className: "row" }, field, remove), note);
   typed(field, () => ({ do: "description", label: column, place, text: field.value }));
   field.addEventListener("change", () => {
@@ -107,6 +117,8 @@ function makeLine(card, column, place) {
 
 function fill(card, label, column, force) {
   card.title.replaceChildren(text(label.name));
+  card.name.title = label.name; // a long one is cut off
+  card.remove.ariaLabel = `Remove label ${label.name}`;
   set(card.name, label.name, force);
   set(card.phrase, label.phrase ?? "", force);
   set(card.verbalizer, label.verbalizer ?? "", force);
@@ -119,12 +131,13 @@ function fill(card, label, column, force) {
   }
   card.lines.forEach((made, place) => {
     set(made.field, lines[place], force);
+    made.field.ariaLabel = `Description ${place + 1} of ${label.name}`;
+    made.remove.ariaLabel = `Remove description ${place + 1} of ${label.name}`;
     made.remove.hidden = place === lines.length - 1;
   });
-  for (const field of [card.phrase, card.verbalizer, ...card.lines.map((made) => made.field)]) grow(field);
   card.excludes.textContent = label.not.length ? `Not: ${label.not.join(" · ")} (edit this in the file)` : "";
   const own = answers()?.labels[column];
-  card.share.replaceChildren(...(own ? [bar(own.share, colourOf(column)), `${number(own.count)} documents, ${percent(own.share)}`] : []));
+  card.share.replaceChildren(...(own ? [bar(own.share, colourOf(column)), `${count(own.count, "document")}, ${percent(own.share)}`] : []));
   card.samples.replaceChildren(...(own ? [sample("Nearest", own.nearest), sample("Most doubtful", own.doubtful)] : []));
 }
 
@@ -145,13 +158,13 @@ export function showNotes() {
     const own = findings.filter((one) => one.labels.includes(label.name));
     const inLine = (one) => label.descriptions.some((description) => one.texts.includes(description));
     const doubts = trust.get(label.name);
-    const items = own.filter((one) => !inLine(one)).map(finding);
-    if (doubts && doubts.trust !== "trusted") items.unshift(el("li", {}, text(`${doubts.trust}${doubts.why ? `: ${doubts.why}` : ""}`)));
+    const items = some(own.filter((one) => !inLine(one)), "li");
+    if (doubts && doubts.trust !== "trusted") items.unshift(el("li", {}, text(`Its estimate: ${doubts.trust}${doubts.why ? `; ${doubts.why}` : ""}.`)));
     card.findings.replaceChildren(...items);
     card.lines.forEach(({ note }, place) => {
       const words = label.descriptions[place];
       const about = advice.get(`${label.name}\n${words}`);
-      const parts = own.filter((one) => one.texts.includes(words)).map((one) => finding(one, "p"));
+      const parts = some(own.filter((one) => one.texts.includes(words)), "p");
       if (about) parts.push(el("p", {}, advised(about)));
       note.replaceChildren(...parts);
     });
@@ -163,5 +176,10 @@ function advised(about) {
   return about.hurts || about.astray ? `${pulled} ${about.hurts ? about.cure : `${number(about.strays)} of the ${number(about.near)} documents nearest to it have another label, mostly ${about.among}.`}` : pulled;
 }
 
-const finding = (one, tag = "li") =>
-  el(typeof tag === "string" ? tag : "li", { className: `finding ${one.severity}`, dir: "auto" }, el("strong", {}, `${one.severity}: `), `${one.message} ${one.cure}`);
+const some = (found, tag) => [
+  ...found.slice(0, SHOWN).map((one) => finding(one, tag)),
+  ...(found.length > SHOWN ? [el(tag, {}, `and ${number(found.length - SHOWN)} more, see labelspace lint`)] : []),
+];
+
+const finding = (one, tag) =>
+  el(tag, { className: `finding ${one.severity}`, dir: "auto" }, el("strong", {}, `${one.severity}: `), `${one.message} ${one.cure}`);

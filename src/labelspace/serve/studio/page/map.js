@@ -1,11 +1,11 @@
 // The documents as points: colour and shape by label; the mouse or the arrow keys read them.
 
-import { at, colour, el, mark, number, shape, svg, text } from "./dom.js";
+import { at, colour, el, mark, number, redraw, shape, svg, text } from "./dom.js";
 import { answers, nameOf, store } from "./store.js";
 
 const WIDE = 1000;
 let current = null;
-let only = null;
+let only = null; // a label's name
 let drawn = null;
 
 const x = (row) => 20 + 960 * store.documents.map[row][0];
@@ -15,6 +15,7 @@ export function showMap() {
   const panel = at("panel-map");
   const found = answers();
   if (panel.hidden) return;
+  if (only !== null && !found?.labels.some((label) => label.name === only) && only !== nameOf(-1)) only = null;
   if (!found || !store.documents.map.length) {
     panel.replaceChildren(el("p", { className: "empty" }, "The map is drawn once there are two labels and the documents are read."));
     drawn = null;
@@ -24,11 +25,11 @@ export function showMap() {
   const columns = [...found.labels.keys(), -1];
   const paths = columns.map((column) => {
     const own = found.columns.flatMap((each, row) => (each === column ? [shape(column, x(row), y(row), 6)] : []));
-    const pale = only !== null && only !== column ? " pale" : "";
+    const pale = only !== null && only !== nameOf(column) ? " pale" : "";
     return svg("path", { d: own.join(""), class: `${colour(column)}${pale}` });
   });
   drawn.points.replaceChildren(...paths);
-  drawn.legend.replaceChildren(...columns.filter((column) => column >= 0 || found.none).map((column) => legend(column, found)));
+  redraw(drawn.legend, ...columns.filter((column) => column >= 0 || found.none).map((column) => legend(column, found)));
   if (current !== null) read(current);
 }
 
@@ -62,7 +63,7 @@ function nearest(atX, atY, way = null) {
     if (way && (row === current || along < 3)) return;
     // Along the arrow's way counts once, beside it three times.
     const distance = way ? along + 3 * Math.abs(right * way[1] + down * way[0]) : right * right + down * down;
-    if ((only === null || answers().columns[row] === only) && distance < least) [best, least] = [row, distance];
+    if ((only === null || nameOf(answers().columns[row]) === only) && distance < least) [best, least] = [row, distance];
   });
   return best;
 }
@@ -79,6 +80,6 @@ function read(row) {
 
 function legend(column, found) {
   const count = column < 0 ? found.none : found.labels[column].count;
-  const press = () => { only = only === column ? null : column; current = null; drawn.ring.setAttribute("visibility", "hidden"); showMap(); };
-  return el("li", {}, el("button", { type: "button", className: "quiet", "aria-pressed": String(only === column), onclick: press }, mark(column), text(nameOf(column)), el("span", { className: "count" }, number(count))));
+  const press = () => { only = only === nameOf(column) ? null : nameOf(column); current = null; drawn.ring.setAttribute("visibility", "hidden"); showMap(); };
+  return el("li", {}, el("button", { type: "button", id: `legend-${column}`, className: "quiet", "aria-pressed": String(only === nameOf(column)), onclick: press }, mark(column), text(nameOf(column)), el("span", { className: "count" }, number(count))));
 }

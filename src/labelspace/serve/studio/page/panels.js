@@ -1,7 +1,7 @@
 // The smaller views: the estimate, confused labels, training, export.
 
-import { get, post, tell } from "./api.js";
-import { at, el, mark, number, percent, text } from "./dom.js";
+import { get, post, say, tell } from "./api.js";
+import { at, count, el, mark, number, percent, redraw, text } from "./dom.js";
 import { fresh, names, store, study } from "./store.js";
 
 // ---- the estimate, a range that moves
@@ -13,9 +13,10 @@ export function showEstimate() {
   if (!found || !store.state.answers) return place.replaceChildren();
   if (found.problem) return place.replaceChildren(el("p", { className: "hint" }, found.problem));
   const known = found.labelled ? `, ${found.labelled} of them drawn at random and clicked` : "";
+  const what = fresh() ? "8 of 10 such ranges hold the truth" : "Of the labels before the last edit";
   return place.replaceChildren(
     range("Likely accuracy", found.accuracy), range("Likely macro-F1", found.macro_f1),
-    el("p", { className: "hint" }, `8 of 10 such ranges hold the truth; from ${number(found.documents)} documents${known}`));
+    el("p", { className: "hint" }, `${what}; from ${number(found.documents)} documents${known}`));
 }
 
 function range(name, of) {
@@ -46,7 +47,7 @@ function pair(one) {
   const [left, right] = one.labels;
   const words = (label, list) => el("p", {}, "Words of ", text(label, "chip"), " ", text(list.join(", ") || "none of its own"));
   return el("article", { className: "card" },
-    el("h3", {}, mark(names().indexOf(left)), text(left), " and ", mark(names().indexOf(right)), text(right), ` · ${number(one.confused)} documents`),
+    el("h3", {}, mark(names().indexOf(left)), text(left), " and ", mark(names().indexOf(right)), text(right), ` · ${count(one.confused, "document")}`),
     words(left, one.words[0]), words(right, one.words[1]),
     el("h4", {}, "Between them"),
     el("ul", {}, ...one.between.map((words) => el("li", { dir: "auto" }, words))),
@@ -64,9 +65,11 @@ export function showTraining() {
   const key = JSON.stringify([now, store.state.clicks.rows.length]);
   if (key === trained) return;
   trained = key;
-  const focused = document.activeElement?.id;
-  panel.replaceChildren(form(now), progress(now), ...(now.result ? [outcome(now.result, now.method)] : []));
-  if (focused && panel.contains(at(focused))) at(focused).focus();
+  const focused = document.activeElement.id;
+  const told = at("training") ?? el("p", { id: "training", role: "status" });
+  redraw(panel, form(now), progress(now, told), ...(now.result ? [outcome(now.result, now.method)] : []));
+  say("training", words(now));
+  if (["train", "stop"].includes(focused)) (at("stop") ?? at("train")).focus();
 }
 
 function form(now) {
@@ -82,16 +85,18 @@ function form(now) {
   return el("form", { onsubmit: start },
     el("fieldset", {}, el("legend", {}, "Train on"),
       choice("consensus", "your labels and documents.", "The encoder learns the descriptions, then it and the words of your documents correct one another.", false),
-      choice("lacon", `your labels and ${clicks} clicks.`, "The encoder learns the documents that you labelled by a click too.", clicks < 2)),
+      choice("lacon", `your labels and ${count(clicks, "click")}.`, `The encoder learns the documents that you labelled by a click too.${clicks < 2 ? " It needs two clicks or more." : ""}`, clicks < 2)),
     el("button", { type: "submit", id: "train", disabled: now.state === "running" }, "Train"));
 }
 
 let method = "consensus";
 const chosen = () => (method === "lacon" && store.state.clicks.rows.length < 2 ? "consensus" : method);
 
-function progress(now) {
-  const words = { idle: "", running: `${now.note}, ${number(Math.round(now.seconds))} s${now.step ? `, update ${number(now.step)}` : ""}`, done: `Trained in ${number(Math.round(now.seconds))} s.`, stopped: now.problem, failed: now.problem }[now.state];
-  const parts = [el("p", { id: "training", role: "status", "data-state": now.state }, words)];
+const words = (now) => ({ idle: "", running: `${now.note}, ${number(Math.round(now.seconds))} s${now.step ? `, update ${number(now.step)}` : ""}`, done: `Trained in ${number(Math.round(now.seconds))} s.`, stopped: now.problem, failed: now.problem }[now.state] ?? "");
+
+function progress(now, told) {
+  told.dataset.state = now.state;
+  const parts = [told];
   if (now.state === "running") {
     parts.push(el("progress", { "aria-label": "Training" }), el("button", { type: "button", id: "stop", onclick: () => post("stop").catch((error) => tell(error.message)) }, "Stop"));
   }
@@ -121,7 +126,8 @@ export async function showExport() {
   if (!found) return;
   const has = store.status?.training.result;
   const stem = store.state.file.replace(/\.ya?ml$/, "").normalize().replace(/[^\p{L}\p{N}_. -]/gu, "-"); // as export.py takes names
-  panel.replaceChildren(
+  const told = at("exported") ?? el("p", { id: "exported", role: "status" });
+  redraw(panel,
     el("h3", {}, "Files"),
     el("dl", {}, el("dt", {}, "Labels"), el("dd", {}, found.labels), el("dt", {}, "Clicks"), el("dd", {}, found.clicks ?? "none yet")),
     el("h3", {}, "Model and documents"),
@@ -129,7 +135,7 @@ export async function showExport() {
     save("untrained", "Save the untrained model", `${stem}-zero-shot`, !store.state.answers),
     save("documents", "Save the documents with their labels", `${stem}.documents.csv`, !store.state.answers),
     ...(has && store.status.training.version !== store.state.version ? [el("p", { className: "hint" }, "The labels have changed since the training.")] : []),
-    el("p", { id: "exported", role: "status" }),
+    told,
     el("h3", {}, "The same on the command line"),
     command("Train on labels and documents", found.commands.train),
     ...(found.commands.clicks ? [command("Train on your clicks", found.commands.clicks)] : []),
@@ -138,19 +144,22 @@ export async function showExport() {
 }
 
 function save(what, words, name, disabled) {
-  const field = el("input", { id: `name-${what}`, value: name, autocomplete: "off", disabled });
+  const field = el("input", { id: `name-${what}`, value: at(`name-${what}`)?.value || name, autocomplete: "off", disabled });
   const write = async (event) => {
     event.preventDefault();
     try {
       const done = await post("export", { what, name: field.value });
       tell("");
-      at("exported").textContent = `Saved ${done.path}${done.replaced ? ", in place of the one before" : ""}.`;
-    } catch (error) { tell(error.message); }
+      say("exported", `Saved ${done.path}${done.replaced ? ", in place of the one before" : ""}.`);
+    } catch (error) {
+      say("exported", "");
+      tell(error.message);
+    }
   };
   return el("form", { className: "save", onsubmit: write }, el("label", { htmlFor: field.id }, words), el("div", { className: "row" }, field, el("button", { type: "submit", disabled, "aria-label": words }, "Save")));
 }
 
 function command(title, line) {
-  const copy = () => navigator.clipboard.writeText(line).then(() => { at("exported").textContent = "Copied."; });
+  const copy = () => navigator.clipboard.writeText(line).then(() => say("exported", "Copied."));
   return el("div", {}, el("h4", {}, title), el("div", { className: "row" }, el("pre", { tabIndex: 0 }, line), el("button", { type: "button", onclick: copy, "aria-label": `Copy: ${title}` }, "Copy")));
 }

@@ -1,6 +1,6 @@
 // The page as a whole: what is asked when, and which view shows it.
 
-import { get, post, tell } from "./api.js";
+import { get, post, say, tell } from "./api.js";
 import { showClicks, startClicks } from "./clicks.js";
 import { at, el, number } from "./dom.js";
 import { showDocuments, startDocuments } from "./documents.js";
@@ -10,6 +10,7 @@ import { showEstimate, showExport, showPairs, showTraining } from "./panels.js";
 import { answers, store } from "./store.js";
 
 const PAUSE = 120; // milliseconds without a key, then the documents are labelled anew
+const AGAIN = 5000; // milliseconds, then what got no answer is asked again
 const VIEWS = ["documents", "pairs", "map", "clicks", "train", "export"];
 const SHOW = { documents: showDocuments, pairs: showPairs, map: showMap, clicks: showClicks, train: showTraining, export: showExport };
 
@@ -17,6 +18,7 @@ const SHOW = { documents: showDocuments, pairs: showPairs, map: showMap, clicks:
 
 let queue = [];
 let sending = false;
+let lost = false; // the first of the queue has not reached the studio
 let timer = null;
 
 // An edit says what the page shows at its place, so that the server refuses one that was meant for another label.
@@ -53,20 +55,52 @@ async function flush() {
   if (sending) return;
   sending = true;
   while (queue.length) {
-    const { name, values, force, then } = queue.shift();
+    const made = queue.shift();
+    const { name, values, force, then } = made;
     try {
-      take(await post(name, values), force);
+      const state = await post(name, values);
+      lost = false;
+      for (const field of document.querySelectorAll("[aria-invalid]")) accept(field);
+      take(state, force && !queue.length); // what waits is typed already, and must not be overwritten
       if (values.edit) follow(values.edit);
       tell("");
       then?.();
     } catch (error) {
       tell(error.message);
+      if (error.lost && values.edit) { // sent again, unless a newer text of the same field waits
+        if (!made.key || queue.every((each) => each.key !== made.key)) queue.unshift(made);
+        lost = true;
+        showHead();
+        clearTimeout(timer);
+        timer = setTimeout(flush, AGAIN);
+        break;
+      }
       const state = await get("state").catch(() => store.state);
-      take(state, force || state.version !== store.state.version);
+      const moved = state.version !== store.state.version; // somebody else's edit
+      if (values.edit && !moved) refuse(fieldOf(values.edit));
+      take(state, moved || (force && !values.edit));
     }
   }
   sending = false;
   poll();
+}
+
+// The field of an edit that was refused keeps its text, so that it can be corrected, and names the reason.
+function fieldOf(edit) {
+  if (edit.do === "template") return at("template");
+  if (edit.do === "add label") return at("new-label");
+  const part = { name: "name", phrase: "phrase", verbalizer: "verbalizer", description: `description-${edit.place}` }[edit.do];
+  return part ? at(`label-${edit.label}-${part}`) : null;
+}
+
+function refuse(field) {
+  field?.setAttribute("aria-invalid", "true");
+  field?.setAttribute("aria-errormessage", "problem");
+}
+
+function accept(field) {
+  field.removeAttribute("aria-invalid");
+  field.removeAttribute("aria-errormessage");
 }
 
 // ---- what comes back
@@ -86,20 +120,23 @@ function showHead() {
   const state = store.state;
   at("file").textContent = state.file;
   document.title = `${state.file} · labelspace studio`;
-  at("saved").textContent = !state.exists ? "a new file, saved with the first label" : state.saved ? (state.rewritten ? `saved; its form had no room for an edit, so its comments are in ${state.rewritten} now, and Undo brings them back` : "saved") : "not saved yet";
-  at("undo").disabled = !state.undo;
-  at("redo").disabled = !state.redo;
+  const saved = state.rewritten ? `saved; its form had no room for an edit, so its comments are in ${state.rewritten} now, and Undo brings them back` : "saved";
+  say("saved", lost || !state.saved ? "not saved yet" : state.exists ? saved : "a new file, saved with the first label");
+  at("undo").ariaDisabled = String(!state.undo); // and not disabled, which would take the focus away
+  at("redo").ariaDisabled = String(!state.redo);
   at("none").checked = state.none;
   showEstimate();
 }
 
 function showMoved(before, after) {
-  if (!before || !after || before.version === after.version) return;
+  if (!after) return say("moved", "");
+  if (!before || (before.version === after.version && before.limit === after.limit)) return;
   const others = after.labels.filter((label, column) => label.name !== before.labels[column]?.name);
   const renamed = before.labels.length === after.labels.length && others.length === 1; // its documents are where they were
   const label = (of, row) => (of.columns[row] < 0 ? null : renamed ? of.columns[row] : of.labels[of.columns[row]].name);
   const moved = after.columns.filter((_, row) => label(before, row) !== label(after, row)).length;
-  at("moved").textContent = moved ? `${number(moved)} documents changed their label with the last edit.` : "No document changed its label with the last edit.";
+  const who = moved > 1 ? `${number(moved)} documents changed their` : `${moved || "No"} document changed its`;
+  say("moved", `${who} label with the last edit.`);
 }
 
 function show() {
@@ -122,16 +159,17 @@ async function click(row, label, source) {
   try {
     store.state.clicks = await post("click", { row, label, source });
     tell("");
-    show();
     poll();
   } catch (error) {
     tell(error.message);
   }
+  show();
 }
 
 // ---- what changes without an edit: reading, estimate, training, the file on disk
 
 let polling = null;
+let silent = false; // the studio did not answer when it was asked last
 
 async function poll() {
   clearTimeout(polling);
@@ -139,10 +177,12 @@ async function poll() {
   try {
     const before = store.status;
     store.status = await get("status");
+    if (silent && !lost) tell("");
+    silent = false;
     const { pool, training, study } = store.status;
     at("reading").hidden = pool.ready;
     at("read").value = pool.total ? pool.done / pool.total : 0;
-    at("read-count").textContent = pool.problem || `${number(pool.done)} of ${number(pool.total)}`;
+    say("read-count", pool.problem || `${number(pool.done)} of ${number(pool.total)}`);
     if (pool.ready && !store.documents.map.length) {
       store.documents = await get("documents");
       take(await get("state"), false);
@@ -162,7 +202,8 @@ async function poll() {
     if (!pool.ready || training.state === "running" || study.version !== store.state.version || !study.complete) wait = 500;
   } catch (error) {
     tell(error.message);
-    wait = 5000;
+    silent = true;
+    wait = AGAIN;
   }
   polling = setTimeout(poll, wait);
 }
@@ -202,15 +243,17 @@ function startTabs() {
 }
 
 function startKeys() {
-  at("undo").addEventListener("click", () => ask("undo"));
-  at("redo").addEventListener("click", () => ask("redo"));
+  for (const name of ["undo", "redo"]) at(name).addEventListener("click", () => { if (at(name).ariaDisabled === "false") ask(name); });
   document.addEventListener("keydown", (event) => {
     if (!(event.ctrlKey || event.metaKey) || event.altKey) return;
     const key = event.key.toLowerCase();
     const name = key === "y" || (key === "z" && event.shiftKey) ? "redo" : key === "z" ? "undo" : "";
-    if (!name) return;
+    // In a line whose text is sent when it is left, the browser takes the typing back.
+    if (!name || event.target.matches("input:not([type=checkbox], [type=radio])")) return;
     event.preventDefault();
-    ask(name);
+    if (at("panel-clicks").hidden || at("left").contains(event.target)) return ask(name);
+    const last = name === "undo" && store.state.clicks.rows.at(-1);
+    if (last) click(store.documents.texts.indexOf(last.text), null, last.source);
   });
 }
 
@@ -223,6 +266,8 @@ async function start() {
   at("none").addEventListener("change", () => ask("none", { wanted: at("none").checked }));
   for (const keep of ["mine", "theirs"]) at(`keep-${keep}`).addEventListener("click", () => ask("resolve", { keep }, poll));
   at("conflict").addEventListener("cancel", (event) => event.preventDefault());
+  document.addEventListener("input", (event) => accept(event.target));
+  window.addEventListener("beforeunload", (event) => { if (lost) event.preventDefault(); });
   begin();
 }
 
@@ -233,7 +278,7 @@ async function begin() {
     take(await get("state"), true);
   } catch (error) {
     tell(error.message);
-    setTimeout(begin, 5000);
+    setTimeout(begin, AGAIN);
     return;
   }
   tell("");
