@@ -24,7 +24,7 @@ RUN python3 -m pip --python /opt/labelspace/bin/python install --no-compile --co
     && python3 -m pip --python /opt/labelspace/bin/python install --no-compile --no-deps . \
     && find /opt/labelspace -type d \( -name tests -o -name include \) -prune -exec rm -r {} + \
     && find /opt/labelspace \( -name '*.p[yx][xd]' -o -name 'libarrow_flight*' -o -name 'libarrow_s3*' \) -delete \
-    && /opt/labelspace/bin/python -c 'import labelspace.classify.stream, labelspace.classify.words, labelspace.serve.run'
+    && /opt/labelspace/bin/python -c 'import labelspace.classify.tables.stream, labelspace.classify.words, labelspace.serve.run'
 
 FROM source AS serve-packages
 ARG TORCH_INDEX=
@@ -35,7 +35,7 @@ RUN python3 -m pip --python /opt/labelspace/bin/python install --no-compile --co
     && find /opt/labelspace -type d \( -name tests -o -name include -o -path '*/torch/test' \) -prune -exec rm -r {} + \
     && find /opt/labelspace -path '*/torch/bin/*' -not -name torch_shm_manager -delete \
     && find /opt/labelspace \( -name '*.p[yx][xd]' -o -name 'libarrow_flight*' -o -name 'libarrow_s3*' \) -delete \
-    && /opt/labelspace/bin/python -c 'import labelspace.classify.stream, labelspace.classify.zero_shot, labelspace.serve.run, labelspace.serve.options'
+    && /opt/labelspace/bin/python -c 'import labelspace.classify.tables.stream, labelspace.classify.zero_shot, labelspace.serve.run, labelspace.serve.label_texts'
 
 # Nothing is written but below /tmp, so a read-only file system will do. The model is mounted, and the hub never asked.
 FROM ${BASE} AS runtime

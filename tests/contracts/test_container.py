@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+from importlib.util import find_spec
 from pathlib import Path
 
 import httpx
@@ -54,6 +55,13 @@ def with_what_they_need(packages: list[str]) -> set[str]:
             continue
         found.add(name)
     return found
+
+
+def test_the_modules_that_the_images_import_once_are_there():
+    tried = re.findall(r"-c 'import ([\w., ]+)'", (ROOT / "Dockerfile").read_text(encoding="utf-8"))
+    assert len(tried) == 2
+    for name in ", ".join(tried).split(", "):
+        assert find_spec(name) is not None, name
 
 
 def test_the_packages_of_the_words_image_are_pinned_and_without_torch():

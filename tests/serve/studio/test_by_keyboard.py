@@ -112,7 +112,61 @@ def test_a_name_that_is_refused_stays_in_its_field_with_the_reason(studio: Studi
     until(studio, lambda: studio.session.file.draft.labels[0].name == "games")
     studio.page.wait_for_selector("#problem", state="hidden")
     assert studio.at("[aria-invalid]").count() == 0
-    studio.errors.clear()  # Chromium's own line about the answer 400
+    studio.errors.clear()  # Chromium's own line about the answer 422
+
+
+def test_a_reason_stays_beside_its_refused_name_while_other_fields_are_edited(studio: Studio):
+    studio.at("#label-0-name").fill("money")
+    studio.at("#label-0-name").press("Tab")
+    studio.page.wait_for_selector("#label-0-name[aria-invalid=true]")
+    studio.at("#label-1-description-0").fill("A bank closes.")
+    until(studio, lambda: descriptions(studio, 1)[0] == "A bank closes.")
+    studio.page.wait_for_timeout(200)
+    assert studio.at("#label-0-name").input_value() == "money"
+    assert "money" in studio.at("#problem").inner_text()
+    studio.errors.clear()
+
+
+def test_a_text_that_was_meant_for_a_removed_label_stays_on_no_other(studio: Studio):
+    held: list[Any] = []
+    studio.page.route("**/api/edit", lambda route: held.append(route) if not held else route.continue_())
+    kept = studio.session.file.draft.labels[1]
+    studio.at("#label-0-name").locator("xpath=..").get_by_role("button").click()
+    studio.wait_for(held)
+    studio.at("#label-0-phrase").fill("matches")
+    held[0].continue_()
+    studio.page.wait_for_selector('#problem:has-text("have changed since the page showed them")')
+    studio.page.wait_for_selector("#label-1-name", state="detached")
+    assert studio.session.file.draft.labels == (kept,)
+    assert studio.at("#label-0-phrase").input_value() == (kept.phrase or "")
+    studio.page.unroute("**/api/edit")
+    studio.errors.clear()
+
+
+def test_no_undo_waits_behind_an_edit_that_got_no_answer(studio: Studio):
+    studio.at("#label-1-description-0").fill("A bank closes.")
+    until(studio, lambda: descriptions(studio, 1)[0] == "A bank closes.")
+    studio.page.route("**/api/edit", lambda route: route.abort())
+    studio.at("#label-0-description-0").fill("A team wins.")
+    studio.page.wait_for_selector('#saved:has-text("not saved yet")')
+    for _ in range(3):
+        studio.page.keyboard.press("Control+z")
+        studio.page.wait_for_timeout(100)
+    studio.page.unroute("**/api/edit")
+    until(studio, lambda: descriptions(studio, 0)[0] == "A team wins.")
+    studio.page.wait_for_timeout(300)
+    assert descriptions(studio, 1)[0] == "A bank closes."
+    studio.errors.clear()
+
+
+def test_a_tab_goes_on_with_a_studio_that_was_started_again(studio: Studio):
+    before = studio.session.file.version
+    studio.session.file = type(studio.session.file)(studio.session.file.path)
+    assert studio.session.file.version > before
+    studio.at("#label-0-description-0").fill("A team wins.")
+    until(studio, lambda: descriptions(studio, 0)[0] == "A team wins.")
+    studio.page.wait_for_selector('#saved:has-text("saved")')
+    assert studio.at("#problem").is_hidden()
 
 
 def test_the_page_is_as_long_as_the_window_and_an_error_is_in_sight_at_200_percent(studio: Studio):
@@ -156,7 +210,27 @@ def test_digits_label_one_document_each_and_ctrl_z_takes_the_last_click_back(stu
     studio.page.keyboard.press("Control+z")
     studio.page.wait_for_selector('#clicked:has-text("1 clicked")')
     assert clicks(studio) == ["sports"]
+    studio.page.get_by_role("button", name="Take the label").click()
+    studio.page.wait_for_selector('#clicked:has-text("0 clicked")')
+    studio.page.keyboard.press("Control+z")
+    studio.page.wait_for_selector('#clicked:has-text("1 clicked")')
+    assert clicks(studio) == ["sports"]
     assert studio.session.file.text == text
+
+
+def test_a_proposed_document_is_still_there_after_a_silence(studio: Studio):
+    studio.at("#tab-clicks").click()
+    shown = studio.at("#proposed").inner_text()
+    for path in ("**/api/click", "**/api/proposals*"):
+        studio.page.route(path, lambda route: route.abort())
+    studio.page.keyboard.press("1")
+    studio.page.wait_for_selector("#problem:not([hidden])")
+    assert studio.at("#proposed").inner_text() == shown
+    for path in ("**/api/click", "**/api/proposals*"):
+        studio.page.unroute(path)
+    studio.page.keyboard.press("1")
+    studio.page.wait_for_selector('#clicked:has-text("1 clicked")')
+    studio.errors.clear()
 
 
 def test_ctrl_z_in_a_line_takes_back_the_typing_alone(studio: Studio):

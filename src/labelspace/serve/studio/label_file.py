@@ -1,5 +1,6 @@
 """The label file of a session: edits, undo and redo, saving, and what happens if another program changes the file."""
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, final
@@ -66,8 +67,8 @@ class LabelFile:
         """The text as it was read or saved last; None: there was no file."""
         self.text = self.on_disk if self.on_disk is not None else _new_file()
         self.draft = read_draft(self.text, str(path))
-        self.version = 0
-        """Rises with every change of the labels."""
+        self.version = time.time_ns() // 1_000_000
+        """Rises with every change of the labels, and from one session to the next, as a page may outlive one."""
         self.rewritten = ""
         """Name of the file beside this one that holds the comments, if an edit wrote this one anew without them."""
         self._undo: list[Step] = []

@@ -10,6 +10,7 @@ const WHY = {
   doubt: "In doubt: its label teaches most when you train on clicks.",
 };
 let waiting = [];
+let before = []; // those that waited before the last click
 let skipped = new Set();
 let click = () => {};
 
@@ -35,6 +36,7 @@ export async function showClicks() {
     waiting = (await get("proposals", `?skipped=${skipped.size}`)).filter(({ row }) => !skipped.has(row) && !known.has(store.documents.texts[row]));
   } catch (error) {
     tell(error.message);
+    if (!waiting.length) waiting = before;
   }
   const clicks = store.state.clicks;
   const focus = panel.contains(document.activeElement);
@@ -57,7 +59,7 @@ function proposal({ row, source }) {
 }
 
 // A second key finds nothing that waits until the next document is shown.
-const choose = (name) => { const [next] = waiting.splice(0); if (next) click(next.row, name, next.source); };
+const choose = (name) => { const [next] = (before = waiting); waiting = []; if (next) click(next.row, name, next.source); };
 
 const clicked = (row) =>
   el("li", {}, text(row.text, "words"), el("span", { className: "verdict" }, text(row.label, "chip"),

@@ -32,7 +32,8 @@ export function showDocuments() {
   }
   const rows = sorted(found);
   const held = document.activeElement.closest("#documents > li")?.dataset.row;
-  choosing = document.activeElement.matches("#documents select") ? Number(held) : null;
+  if (document.activeElement.matches("#documents select")) choosing = Number(held);
+  else if (Number(held) !== choosing) choosing = null;
   at("documents").replaceChildren(...rows.slice(0, shown).map((row) => item(row, found)));
   if (held) at("documents").querySelector(`[data-row="${held}"] summary`)?.focus();
   at("more").hidden = rows.length <= shown;
@@ -83,7 +84,8 @@ async function explain(row, place, label) {
   try {
     const found = await get("explanation", `?row=${row}`);
     place.replaceChildren(right(row, label), ...found.top.map(score));
-    if (choosing === row) place.querySelector("select").focus();
+    if (choosing !== row || !place.isConnected) return;
+    place.querySelector("select").focus();
     choosing = null;
   } catch (error) {
     tell(error.message);

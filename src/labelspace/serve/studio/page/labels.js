@@ -47,6 +47,9 @@ function set(field, value, force) {
   if (field.matches("textarea")) grow(field);
 }
 
+// Whether nobody has gone on to another field in the meantime.
+const holdsFocus = (root) => root.contains(document.activeElement) || document.activeElement === document.body;
+
 function makeCard(column) {
   const id = (part) => `label-${column}-${part}`;
   const title = el("h3", { id: id("title"), className: "hidden" });
@@ -58,7 +61,8 @@ function makeCard(column) {
   const findings = el("ul", { className: "findings" });
   const samples = el("div", { className: "samples" });
   const excludes = el("p", { className: "hint", dir: "auto" });
-  const remove = el("button", { type: "button", className: "quiet", onclick: () => send({ do: "remove label", label: column }, { force: true, then: () => at("new-label").focus() }) }, "Remove label");
+  const leave = () => { if (holdsFocus(root)) at("new-label").focus(); };
+  const remove = el("button", { type: "button", className: "quiet", onclick: () => send({ do: "remove label", label: column }, { force: true, then: leave }) }, "Remove label");
   const more = el("details", {}, el("summary", {}, "Sentence of its own"), el("label", { htmlFor: id("verbalizer"), className: "hint" }, "Instead of the sentence with its phrase (its verbalizer)"), verbalizer);
   more.addEventListener("toggle", () => grow(verbalizer));
   const shown = el("details", { className: "near" }, el("summary", {}, "Nearest and most doubtful documents"), samples);
@@ -104,7 +108,7 @@ function makeLine(card, column, place) {
   const note = el("p", { className: "note" });
   note.id = `${id}-note`;
   field.setAttribute("aria-describedby", note.id);
-  const next = () => { if (root.contains(document.activeElement) || document.activeElement === document.body) card.lines[Math.min(place, card.lines.length - 1)].field.focus(); };
+  const next = () => { if (holdsFocus(root)) card.lines[Math.min(place, card.lines.length - 1)].field.focus(); };
   const drop = () => send({ do: "remove description", label: column, place }, { force: true, then: next });
   const remove = el("button", { type: "button", className: "quiet small", onclick: drop }, "×");
   const root = el("li", {}, el("div", { className: "row" }, field, remove), note);

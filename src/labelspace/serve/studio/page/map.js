@@ -5,9 +5,10 @@ import { answers, nameOf, store } from "./store.js";
 
 const WIDE = 1000;
 let current = null;
-let only = null; // a label's name
+let only = null; // the label that is shown alone, by `known`
 let drawn = null;
 
+const known = (column) => (column < 0 ? "none" : `=${nameOf(column)}`); // a place among the labels may change
 const x = (row) => 20 + 960 * store.documents.map[row][0];
 const y = (row) => 980 - 960 * store.documents.map[row][1];
 
@@ -15,21 +16,21 @@ export function showMap() {
   const panel = at("panel-map");
   const found = answers();
   if (panel.hidden) return;
-  if (only !== null && !found?.labels.some((label) => label.name === only) && only !== nameOf(-1)) only = null;
   if (!found || !store.documents.map.length) {
     panel.replaceChildren(el("p", { className: "empty" }, "The map is drawn once there are two labels and the documents are read."));
     drawn = null;
     return;
   }
   if (!drawn) make(panel);
-  const columns = [...found.labels.keys(), -1];
+  const columns = [...found.labels.keys(), ...(found.none ? [-1] : [])];
+  if (!columns.some((column) => known(column) === only)) only = null;
   const paths = columns.map((column) => {
     const own = found.columns.flatMap((each, row) => (each === column ? [shape(column, x(row), y(row), 6)] : []));
-    const pale = only !== null && only !== nameOf(column) ? " pale" : "";
+    const pale = only !== null && only !== known(column) ? " pale" : "";
     return svg("path", { d: own.join(""), class: `${colour(column)}${pale}` });
   });
   drawn.points.replaceChildren(...paths);
-  redraw(drawn.legend, ...columns.filter((column) => column >= 0 || found.none).map((column) => legend(column, found)));
+  redraw(drawn.legend, ...columns.map((column) => legend(column, found)));
   if (current !== null) read(current);
 }
 
@@ -63,7 +64,7 @@ function nearest(atX, atY, way = null) {
     if (way && (row === current || along < 3)) return;
     // Along the arrow's way counts once, beside it three times.
     const distance = way ? along + 3 * Math.abs(right * way[1] + down * way[0]) : right * right + down * down;
-    if ((only === null || nameOf(answers().columns[row]) === only) && distance < least) [best, least] = [row, distance];
+    if ((only === null || known(answers().columns[row]) === only) && distance < least) [best, least] = [row, distance];
   });
   return best;
 }
@@ -80,6 +81,6 @@ function read(row) {
 
 function legend(column, found) {
   const count = column < 0 ? found.none : found.labels[column].count;
-  const press = () => { only = only === nameOf(column) ? null : nameOf(column); current = null; drawn.ring.setAttribute("visibility", "hidden"); showMap(); };
-  return el("li", {}, el("button", { type: "button", id: `legend-${column}`, className: "quiet", "aria-pressed": String(only === nameOf(column)), onclick: press }, mark(column), text(nameOf(column)), el("span", { className: "count" }, number(count))));
+  const press = () => { only = only === known(column) ? null : known(column); current = null; drawn.ring.setAttribute("visibility", "hidden"); showMap(); };
+  return el("li", {}, el("button", { type: "button", id: `legend-${column}`, className: "quiet", "aria-pressed": String(only === known(column)), onclick: press }, mark(column), text(nameOf(column)), el("span", { className: "count" }, number(count))));
 }

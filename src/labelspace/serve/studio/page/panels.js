@@ -98,7 +98,7 @@ function progress(now, told) {
   told.dataset.state = now.state;
   const parts = [told];
   if (now.state === "running") {
-    parts.push(el("progress", { "aria-label": "Training" }), el("button", { type: "button", id: "stop", onclick: () => post("stop").catch((error) => tell(error.message)) }, "Stop"));
+    parts.push(el("progress", { "aria-label": "Training" }), el("button", { type: "button", id: "stop", onkeydown: (event) => { if (event.repeat) event.preventDefault(); }, onclick: () => post("stop").catch((error) => tell(error.message)) }, "Stop"));
   }
   return el("div", { className: "row" }, ...parts);
 }
@@ -156,10 +156,10 @@ function save(what, words, name, disabled) {
       tell(error.message);
     }
   };
-  return el("form", { className: "save", onsubmit: write }, el("label", { htmlFor: field.id }, words), el("div", { className: "row" }, field, el("button", { type: "submit", disabled, "aria-label": words }, "Save")));
+  return el("form", { className: "save", onsubmit: write }, el("label", { htmlFor: field.id }, words), el("div", { className: "row" }, field, el("button", { type: "submit", id: `save-${what}`, disabled, "aria-label": words }, "Save")));
 }
 
 function command(title, line) {
   const copy = () => navigator.clipboard.writeText(line).then(() => say("exported", "Copied."));
-  return el("div", {}, el("h4", {}, title), el("div", { className: "row" }, el("pre", { tabIndex: 0 }, line), el("button", { type: "button", onclick: copy, "aria-label": `Copy: ${title}` }, "Copy")));
+  return el("div", {}, el("h4", {}, title), el("div", { className: "row" }, el("pre", { id: `line of ${title}`, tabIndex: 0 }, line), el("button", { type: "button", id: `copy of ${title}`, onclick: copy, "aria-label": `Copy: ${title}` }, "Copy")));
 }

@@ -28,6 +28,7 @@ function edit(change, { burst = null, wait = false, force = false, then = null }
   if (label && "place" in change) change.was = label.descriptions[change.place] ?? null;
   const key = burst && JSON.stringify([change.do, change.label, change.place]);
   const made = { key, name: "edit", values: { edit: change, burst }, force, then };
+  if (!key && queue.some((each) => JSON.stringify(each.values.edit) === JSON.stringify(change))) return; // asked for twice while it waits
   const before = key ? queue.findIndex((each) => each.key === key) : -1;
   queue.splice(before < 0 ? queue.length : before, before < 0 ? 0 : 1, made);
   clearTimeout(timer);
@@ -60,29 +61,38 @@ async function flush() {
     try {
       const state = await post(name, values);
       lost = false;
-      for (const field of document.querySelectorAll("[aria-invalid]")) accept(field);
+      if (!values.edit) document.querySelectorAll("[aria-invalid]").forEach(accept);
+      else if (fieldOf(values.edit)) accept(fieldOf(values.edit));
       take(state, force && !queue.length); // what waits is typed already, and must not be overwritten
       if (values.edit) follow(values.edit);
-      tell("");
+      if (!document.querySelector("[aria-invalid]")) tell("");
       then?.();
     } catch (error) {
       tell(error.message);
       if (error.lost && values.edit) { // sent again, unless a newer text of the same field waits
         if (!made.key || queue.every((each) => each.key !== made.key)) queue.unshift(made);
         lost = true;
+        queue = queue.filter((each) => each.values.edit); // an undo of what nobody can see yet is not made later
         showHead();
         clearTimeout(timer);
         timer = setTimeout(flush, AGAIN);
         break;
       }
+      if (!error.lost) lost = false;
       const state = await get("state").catch(() => store.state);
-      const moved = state.version !== store.state.version; // somebody else's edit
+      const moved = state.version !== store.state.version || elsewhere(values.edit, state);
       if (values.edit && !moved) refuse(fieldOf(values.edit));
       take(state, moved || (force && !values.edit));
     }
   }
   sending = false;
   poll();
+}
+
+// Whether the labels have moved under an edit, so that its text must not stay where another label is now.
+function elsewhere(edit, state) {
+  const label = state.labels[edit?.label];
+  return edit?.of !== undefined && (label?.name !== edit.of || ("place" in edit && (label.descriptions[edit.place] ?? null) !== edit.was));
 }
 
 // The field of an edit that was refused keeps its text, so that it can be corrected, and names the reason.
@@ -108,6 +118,8 @@ function accept(field) {
 function take(state, force) {
   if (state.version < store.state?.version) return; // asked before an edit, come after its answer
   const before = answers();
+  const other = state.labels.some((label, column) => label.name !== store.state?.labels[column]?.name);
+  if (force && other && !queue.length) document.querySelectorAll("#labels [aria-invalid]").forEach(accept);
   store.state = state;
   showLabels(force);
   showHead();
@@ -121,7 +133,7 @@ function showHead() {
   at("file").textContent = state.file;
   document.title = `${state.file} · labelspace studio`;
   const saved = state.rewritten ? `saved; its form had no room for an edit, so its comments are in ${state.rewritten} now, and Undo brings them back` : "saved";
-  say("saved", lost || !state.saved ? "not saved yet" : state.exists ? saved : "a new file, saved with the first label");
+  say("saved", lost || (state.exists && !state.saved) ? "not saved yet" : state.exists ? saved : "a new file, saved with the first label");
   at("undo").ariaDisabled = String(!state.undo); // and not disabled, which would take the focus away
   at("redo").ariaDisabled = String(!state.redo);
   at("none").checked = state.none;
@@ -155,9 +167,13 @@ function open(view, focus = false) {
   show();
 }
 
-async function click(row, label, source) {
+let clicked = []; // what the clicks on this page were before them, for Ctrl+Z
+
+async function click(row, label, source, back = false) {
+  const before = store.state.clicks.rows.find((each) => each.text === store.documents.texts[row]);
   try {
     store.state.clicks = await post("click", { row, label, source });
+    if (!back) clicked.push([row, before?.label ?? null, before?.source ?? source]);
     tell("");
     poll();
   } catch (error) {
@@ -177,7 +193,7 @@ async function poll() {
   try {
     const before = store.status;
     store.status = await get("status");
-    if (silent && !lost) tell("");
+    if (silent && !lost && !document.querySelector("[aria-invalid]")) tell("");
     silent = false;
     const { pool, training, study } = store.status;
     at("reading").hidden = pool.ready;
@@ -252,8 +268,7 @@ function startKeys() {
     if (!name || event.target.matches("input:not([type=checkbox], [type=radio])")) return;
     event.preventDefault();
     if (at("panel-clicks").hidden || at("left").contains(event.target)) return ask(name);
-    const last = name === "undo" && store.state.clicks.rows.at(-1);
-    if (last) click(store.documents.texts.indexOf(last.text), null, last.source);
+    if (name === "undo" && clicked.length && !event.repeat && !at("conflict").open) click(...clicked.pop(), true);
   });
 }
 
