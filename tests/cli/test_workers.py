@@ -115,7 +115,7 @@ def test_a_killed_worker_is_told_in_one_line_and_what_is_done_is_safe(
     run = running(2)
     assert len(workers_of(run)) == 2
     workers_of(run)[0].kill()
-    said = run.communicate(timeout=60)[1]
+    said = run.communicate(timeout=180)[1]
     assert (run.returncode, said.count("\n")) == (1, 1), said
     assert f"error: {tmp_path}/out.csv: a worker ended before its work was done (killed, or out of memory)." in said
     assert "rows are safe in out.csv.parts/; continue with --resume, or with fewer workers" in said
@@ -137,7 +137,7 @@ def test_a_killed_run_leaves_no_worker_and_no_file_behind_and_resumes_to_the_sam
     workers = workers_of(run)
     run.kill()
     run.wait()
-    _, alive = psutil.wait_procs(workers, timeout=20)
+    _, alive = psutil.wait_procs(workers, timeout=60)
     assert alive == []
     until(lambda: not any((tmp_path / "tmp").iterdir()))
     assert resumed(tmp_path / "out.csv", saved, many, one_thread, workers=1)["resumed_at"] >= 2 * CHUNK_ROWS
@@ -150,10 +150,10 @@ def test_ctrl_c_ends_all_processes_and_says_how_to_go_on(
     run = running(2)
     workers = workers_of(run)
     os.killpg(run.pid, signal.SIGINT)  # as a terminal does
-    said = run.communicate(timeout=60)[1]
+    said = run.communicate(timeout=180)[1]
     assert (run.returncode, said.count("\n")) == (130, 1), said
     assert "--resume" in said
-    assert psutil.wait_procs(workers, timeout=20)[1] == []
+    assert psutil.wait_procs(workers, timeout=60)[1] == []
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
