@@ -43,10 +43,16 @@ def clicks(studio: Studio) -> list[str]:
     return [row["label"] for row in csv.DictReader(file.read_text().splitlines())] if file.is_file() else []
 
 
-def test_what_is_typed_after_a_description_was_emptied_goes_where_the_cursor_is(studio: Studio):
-    before = descriptions(studio, 0)
+def hold_an_edit(studio: Studio) -> list[Any]:
+    """Return where the next edit waits until it is let through; those after it go through."""
     held: list[Any] = []
     studio.page.route("**/api/edit", lambda route: held.append(route) if not held else route.continue_())
+    return held
+
+
+def test_what_is_typed_after_a_description_was_emptied_goes_where_the_cursor_is(studio: Studio):
+    before = descriptions(studio, 0)
+    held = hold_an_edit(studio)
     studio.at("#label-0-description-0").fill("")
     studio.at("#label-1-description-0").click()
     studio.wait_for(held)
@@ -61,8 +67,7 @@ def test_what_is_typed_after_a_description_was_emptied_goes_where_the_cursor_is(
 
 
 def test_what_is_typed_while_a_rename_is_answered_is_kept(studio: Studio):
-    held: list[Any] = []
-    studio.page.route("**/api/edit", lambda route: held.append(route) if not held else route.continue_())
+    held = hold_an_edit(studio)
     studio.at("#label-0-name").fill("games")
     studio.at("#label-0-phrase").click()
     studio.wait_for(held)
@@ -128,8 +133,7 @@ def test_a_reason_stays_beside_its_refused_name_while_other_fields_are_edited(st
 
 
 def test_a_text_that_was_meant_for_a_removed_label_stays_on_no_other(studio: Studio):
-    held: list[Any] = []
-    studio.page.route("**/api/edit", lambda route: held.append(route) if not held else route.continue_())
+    held = hold_an_edit(studio)
     kept = studio.session.file.draft.labels[1]
     studio.at("#label-0-name").locator("xpath=..").get_by_role("button").click()
     studio.wait_for(held)

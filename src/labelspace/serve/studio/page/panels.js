@@ -137,10 +137,10 @@ export async function showExport() {
     ...(has && store.status.training.version !== store.state.version ? [el("p", { className: "hint" }, "The labels have changed since the training.")] : []),
     told,
     el("h3", {}, "The same on the command line"),
-    command("Train on labels and documents", found.commands.train),
-    ...(found.commands.clicks ? [command("Train on your clicks", found.commands.clicks)] : []),
+    command("both", "Train on labels and documents", found.commands.train),
+    ...(found.commands.clicks ? [command("clicks", "Train on your clicks", found.commands.clicks)] : []),
     ...(found.gone.length ? [el("p", { className: "hint" }, `No command trains on your clicks: some are on ${found.gone.join(", ")}, which ${found.gone.length > 1 ? "are no labels" : "is no label"} any more. Label these documents anew, or undo.`)] : []),
-    command("Label all documents with the model", found.commands.label));
+    command("label", "Label all documents with the model", found.commands.label));
 }
 
 function save(what, words, name, disabled) {
@@ -159,7 +159,7 @@ function save(what, words, name, disabled) {
   return el("form", { className: "save", onsubmit: write }, el("label", { htmlFor: field.id }, words), el("div", { className: "row" }, field, el("button", { type: "submit", id: `save-${what}`, disabled, "aria-label": words }, "Save")));
 }
 
-function command(title, line) {
+function command(what, title, line) {
   const copy = () => navigator.clipboard.writeText(line).then(() => say("exported", "Copied."));
-  return el("div", {}, el("h4", {}, title), el("div", { className: "row" }, el("pre", { id: `line of ${title}`, tabIndex: 0 }, line), el("button", { type: "button", id: `copy of ${title}`, onclick: copy, "aria-label": `Copy: ${title}` }, "Copy")));
+  return el("div", {}, el("h4", {}, title), el("div", { className: "row" }, el("pre", { id: `line-${what}`, tabIndex: 0 }, line), el("button", { type: "button", id: `copy-${what}`, onclick: copy, "aria-label": `Copy: ${title}` }, "Copy")));
 }
