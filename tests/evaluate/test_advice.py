@@ -126,6 +126,15 @@ def test_parting_words_are_those_that_one_label_alone_has():
     assert set(other[:4]) == set(WORDS["money"])
 
 
+def test_words_that_another_label_has_too_and_numbers_part_no_labels():
+    ends = ["his match 39 39 39", "a loan", "his vote"]
+    texts = [f"{ends[row % 3]} number {row}" for row in range(120)]
+    space = LabelSpace.from_names(["sports", "money", "politics"])
+    cures = Cures(texts, np.arange(120) % 3, space, seed=0)
+    assert cures.parting(0, 1) == (("match",), ("loan",))
+    assert cures.parting(2, 1)[0] == ("vote",)
+
+
 def test_advice_is_printed_and_written_as_json(found):
     text = str(found)
     assert text.startswith("6 descriptions on 120 documents")

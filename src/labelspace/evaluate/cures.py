@@ -34,14 +34,19 @@ class Cures:
         own = np.eye(len(space))[answers]
         counts = own.sum(axis=0)[:, None]
         self._means = np.asarray(table.T @ own).T / np.maximum(counts, 1)
-        self._shares = (np.asarray((table > 0).T.astype(float) @ own).T + 0.5) / (counts + 1)
-        self._whole = np.array([len(word) > 1 for word in self._model.words])
+        having = np.asarray((table > 0).T.astype(float) @ own).T
+        self._shares = (having + 0.5) / (counts + 1)
+        elsewhere = (having.sum(axis=0) - having + 0.5) / (counts.sum() - counts + 1)
+        telling = np.array([len(word) > 1 and not word.isdecimal() for word in self._model.words])
+        self._own = telling & (self._shares >= 2 * elsewhere)
+        """[label, word] Whether the documents of a label have a word twice as often as all others."""
 
     def parting(self, one: int, other: int, *, new_to: int | None = None) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the words that speak most for the one label, and for the other.
 
-        A word counts by its weight, and by how much of it the documents of the label have; only words that these have
-        twice as often as the other's part them, so `the` does not. Single letters are left out.
+        A word counts by its weight, and by how much of it the documents of the label have. Only words that these have
+        twice as often as the other's, and as all others together, part them, so `the` and `said`
+        do not. Single letters and numbers are left out.
 
         Args:
             one: column of a label.
@@ -97,8 +102,7 @@ class Cures:
 
     def _unused(self, own: int) -> str:
         weights = self._model.weights[own] - self._model.weights.mean(axis=0)
-        parts = self._whole & (self._shares[own] >= 2 * self._shares.mean(axis=0))
-        found = self._best(np.where(parts, weights, 0.0) * self._means[own], ())
+        found = self._best(np.where(self._own[own], weights, 0.0) * self._means[own], ())
         return f"Rewrite it, or leave it out: describe documents that the label has here{_with(found)}."
 
     def _pulling(self, text: str, own: int, other: int) -> tuple[str, ...]:
@@ -111,7 +115,7 @@ class Cures:
     def _speaks(self, one: int, other: int) -> Any:
         """Return [word] weights for one label against another, 0 for words that the labels share."""
         weights = self._model.weights[one] - self._model.weights[other]
-        return np.where(self._whole & (self._shares[one] >= 2 * self._shares[other]), weights, 0.0)
+        return np.where(self._own[one] & (self._shares[one] >= 2 * self._shares[other]), weights, 0.0)
 
     def _best(self, values: Any, known: Any) -> tuple[str, ...]:
         found: list[str] = []

@@ -97,6 +97,28 @@ def test_an_edit_that_got_no_answer_is_called_unsaved_and_sent_again(studio: Stu
     studio.errors.clear()  # Chromium's own lines about the requests that were broken off
 
 
+def test_an_edit_whose_answer_was_lost_is_made_once_and_what_was_typed_since_is_kept(studio: Studio):
+    before = descriptions(studio, 0)
+
+    def lose(route: Any) -> None:
+        route.fetch()
+        route.abort()
+
+    studio.page.route("**/api/edit", lose)
+    field = studio.at("#label-0-description-0")
+    field.fill("A team wins.")
+    studio.page.wait_for_selector('#saved:has-text("not saved yet")')
+    assert descriptions(studio, 0)[0] == "A team wins."
+    field.press_sequentially(" A cup.")
+    studio.at("#label-0-description-2").fill("A third.")
+    studio.page.unroute("**/api/edit")
+    wanted = ("A team wins. A cup.", *before[1:], "A third.")
+    until(studio, lambda: descriptions(studio, 0) == wanted)
+    studio.page.wait_for_selector("#problem", state="hidden")
+    assert field.input_value() == "A team wins. A cup."
+    studio.errors.clear()
+
+
 def test_a_silence_of_the_studio_is_told_until_it_answers_again(studio: Studio):
     studio.page.route("**/api/status", lambda route: route.abort())
     studio.page.wait_for_selector('#problem:has-text("does not answer")')

@@ -11,7 +11,7 @@ from labelspace import Encoder, LabelSpace, ZeroShotClassifier, load
 from labelspace.classify import BiEncoderClassifier, Classifier
 from labelspace.classify.joint import JointClassifier
 from labelspace.corpus import open_table, sample_pool
-from labelspace.errors import InputError, OutputError
+from labelspace.errors import InputError, LabelFileError, OutputError
 from labelspace.evaluate import advise, estimate
 from labelspace.labels import lint
 from labelspace.serve.label_texts import KnownTexts
@@ -48,6 +48,14 @@ def test_documents_are_answered_as_by_the_zero_shot_classifier(session, encoder,
     assert [label["count"] for label in found["labels"]] == np.bincount(answers.columns, minlength=2).tolist()
     doubt = clf.decision().doubt(answers, "entropy")
     assert doubt[found["order"][0]] == pytest.approx(doubt.max(), abs=1e-6)
+
+
+def test_an_edit_that_comes_twice_is_made_once(session):
+    art = {"do": "add label", "text": "art"}
+    assert session.edit(art, once="tab 1") == session.edit(art, once="tab 1")
+    for _ in range(2):
+        with pytest.raises(LabelFileError):
+            session.edit(art, once="tab 2")
 
 
 def test_an_edit_embeds_only_the_new_text(session, monkeypatch):

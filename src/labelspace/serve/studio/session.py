@@ -1,6 +1,7 @@
 """One session of the studio: a label file, a pool of documents, and what the page may ask of them."""
 
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, final
 
@@ -14,7 +15,7 @@ from labelspace.serve.studio.answering import Answered
 from labelspace.serve.studio.clicks import Clicks, proposals
 from labelspace.serve.studio.documents import StudioPool
 from labelspace.serve.studio.export import Exports
-from labelspace.serve.studio.label_file import LabelFile
+from labelspace.serve.studio.label_file import MOST_STEPS, LabelFile
 from labelspace.serve.studio.study import Study, Task
 from labelspace.serve.studio.training import Training
 
@@ -54,6 +55,8 @@ class Session:
         self._answered: Answered | None = None
         self._renames: dict[tuple[str, str], Rename] = {}
         """By the texts of the label file before and after."""
+        self._made: deque[object] = deque(maxlen=MOST_STEPS)
+        """What tells the last edits apart; an edit whose answer got lost comes again."""
         work = (self.known, self._update)
         self._reading = threading.Thread(target=self.pool.encode, args=work, name="pool", daemon=True)
         self._reading.start()
@@ -106,11 +109,16 @@ class Session:
                 "clicks": self.clicks.to_dict(),
             }
 
-    def edit(self, edit: Mapping[str, Any], burst: object = None) -> dict[str, Any]:
-        """Change the labels, and return the state."""
-        return self._change(
-            lambda: self.file.edit(edit, burst), renames=edit.get("label") if edit.get("do") == "name" else None
-        )
+    def edit(self, edit: Mapping[str, Any], burst: object = None, once: object = None) -> dict[str, Any]:
+        """Change the labels, and return the state; an edit whose `once` has been made already changes nothing."""
+        with self._lock:
+            if once is not None and once in self._made:
+                return self.state()
+            state = self._change(
+                lambda: self.file.edit(edit, burst), renames=edit.get("label") if edit.get("do") == "name" else None
+            )
+            self._made.append(once)
+            return state
 
     def step(self, back: bool) -> dict[str, Any]:
         """Take an edit back, or make it again, and return the state."""

@@ -18,6 +18,7 @@ const SHOW = { documents: showDocuments, pairs: showPairs, map: showMap, clicks:
 
 let queue = [];
 let sending = false;
+let sent = 0;
 let lost = false; // the first of the queue has not reached the studio
 let timer = null;
 
@@ -27,7 +28,8 @@ function edit(change, { burst = null, wait = false, force = false, then = null }
   if (label) change.of = label.name;
   if (label && "place" in change) change.was = label.descriptions[change.place] ?? null;
   const key = burst && JSON.stringify([change.do, change.label, change.place]);
-  const made = { key, name: "edit", values: { edit: change, burst }, force, then };
+  const once = `${performance.timeOrigin} ${sent++}`; // so that it is made once, though it may be sent again
+  const made = { key, name: "edit", values: { edit: change, burst, once }, force, then };
   if (!key && queue.some((each) => JSON.stringify(each.values.edit) === JSON.stringify(change))) return; // asked for twice while it waits
   const before = key ? queue.findIndex((each) => each.key === key) : -1;
   queue.splice(before < 0 ? queue.length : before, before < 0 ? 0 : 1, made);
@@ -69,8 +71,8 @@ async function flush() {
       then?.();
     } catch (error) {
       tell(error.message);
-      if (error.lost && values.edit) { // sent again, unless a newer text of the same field waits
-        if (!made.key || queue.every((each) => each.key !== made.key)) queue.unshift(made);
+      if (error.lost && values.edit) { // perhaps it was made and only its answer is lost, so it is sent again as it is
+        queue.unshift({ ...made, key: null });
         lost = true;
         queue = queue.filter((each) => each.values.edit); // an undo of what nobody can see yet is not made later
         showHead();
