@@ -14,6 +14,7 @@ import pytest
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
+import labelspace
 from labelspace import Encoder, LabelSpace, LaConClassifier, ZeroShotClassifier, load
 from labelspace.classify import export
 from labelspace.classify.saved.exporting import ExportedEncoder
@@ -108,6 +109,15 @@ def test_another_program_labels_texts_as_the_model_does(to, tiny_encoder_folder,
         load(tmp_path / "out")
     with pytest.raises(ModelFolderError, match="holds an exported model, not an encoder"):
         Encoder(tmp_path / "out")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("to", RUNTIMES)
+def test_an_export_tells_nothing_of_the_machine_that_wrote_it(to, tiny_encoder_folder, tmp_path):
+    export(zero_shot(tiny_encoder_folder), tmp_path / "out", to=to)
+    for file in (tmp_path / "out").iterdir():
+        for part in (sys.prefix, str(Path(labelspace.__file__).parent), str(tiny_encoder_folder), ".py"):
+            assert part.encode() not in file.read_bytes(), f"{file.name} names {part}"
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from labelspace.cli.options import (
 from labelspace.cli.printing import busy, hush, print_json
 from labelspace.cli.sampling import sample_rows
 from labelspace.config import RUNTIMES
+from labelspace.errors import InputError
 from labelspace.folders import check_writable
 from labelspace.header import EXPORT, check_place
 
@@ -60,6 +61,8 @@ def export_command(
         table = open_table(documents, text_column=text_column, **dialect)
         with busy("reading", quiet=quiet):
             texts, _ = sample_rows(table, _DOCUMENTS, _SEED)
+        if not len(texts):
+            raise InputError(f"{documents} holds no document to check the export with; give another file, or none.")
     check_place(out, EXPORT)
     check_writable(out)
     opened = open_model(model, device="cpu", trust_remote_code=trust_remote_code, quiet=quiet)

@@ -1,6 +1,7 @@
 """An encoder as files for other runtimes: texts in, unit vectors out, without torch and transformers.
 
 model.onnx, or model.xml and model.bin    the transformer with pooling and normalisation, for OpenVINO the latter two
+model.onnx.data                           its weights, where they are larger than ONNX Runtime reads in one file
 tokenizer.json                            truncates and pads as the encoder does
 """
 
@@ -71,6 +72,10 @@ def write_encoder(encoder: Encoder, folder: Path, to: str) -> list[str]:
                 verbose=False,
             )
             assert made is not None
+            from onnx_ir.passes.common import ClearMetadataAndDocStringPass
+
+            # torch notes at each operator which lines of which files of this machine it comes from.
+            ClearMetadataAndDocStringPass()(made.model)
             made.save(folder / GRAPHS[to], external_data=False)
         else:
             openvino = import_openvino(_PURPOSE)
