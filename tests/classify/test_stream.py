@@ -286,7 +286,25 @@ def test_a_file_finished_by_another_run_is_not_passed_off_as_this_one(
     fewer.write_text("id,text,note\n1,the match,n\n", encoding="utf-8")
     with pytest.raises(InputError, match=rf"finished by a run with other input.*it has {ROWS} rows, the input 1\)"):
         predict_file(clf, fewer, target, resume=True)
+    texts = table()["text"].to_pylist()
+    other = table().set_column(1, "text", pa.array([texts[0], "a vote", *texts[2:]]))
+    with pytest.raises(InputError, match=r"finished by a run with other input.*\(row 2 has another text\)"):
+        predict_file(clf, other, target, resume=True)
     assert target.read_bytes() == before
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "xlsx"])
+def test_rows_without_a_label_are_counted_in_the_whole_file(
+    suffix: str, source: Path, fitted: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    clf, target = fitted("zero-shot"), tmp_path / f"out.{suffix}"
+    clf.set_params(threshold=float(np.median(clf.answers(table()["text"].to_pylist()).score)))
+    wanted = predict_file(clf, source, tmp_path / f"whole.{suffix}", chunk_rows=5).abstained
+    assert wanted > 0
+    interrupt_after_two_chunks(monkeypatch, clf, source, target, chunk_rows=5)
+    done = predict_file(clf, source, target, chunk_rows=5, resume=True)
+    assert (done.resumed_at, done.abstained) == (10, wanted)
+    assert predict_file(clf, source, target, chunk_rows=5, resume=True).abstained == wanted
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])

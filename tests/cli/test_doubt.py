@@ -118,6 +118,8 @@ def test_the_most_uncertain_documents_can_be_printed_as_json(run, doubting, sour
     assert told[0]["score"] == max(told[0]["scores"].values())
     plain = run("predict", doubting, source, "--most-uncertain", 3, "--json").stdout.splitlines()
     assert list(json.loads(plain[0])) == ["probability", "uncertainty", "label", "score", "text"]
+    in_order = [json.loads(line) for line in run("predict", doubting, source, "--json").stdout.splitlines()]
+    assert [entry["uncertainty"] for entry in in_order] == pytest.approx(unsure[0], abs=1e-4)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])

@@ -85,6 +85,8 @@ def test_lines_of_stdin_can_be_answered_in_json(run, saved):
     assert told[0]["label"] is None
     assert told[0]["score"] == max(told[0]["scores"].values())
     assert list(told[0]["scores"]) == ["money", "sports"]  # the order of classes_
+    sure = load(saved).answers(["the team won", "a loan"]).confidence
+    assert [entry["probability"] for entry in told] == pytest.approx(sure.tolist(), abs=1e-4)
 
 
 def test_argilla_gets_records_with_the_label_as_a_suggestion(run, refused, saved, documents, tmp_path):

@@ -74,12 +74,15 @@ def print_predictions(
                 print_json(_record(text, name, sure, several=answers.chosen is not None), indent=None)
             continue
         best = None if top is None else answers.top(min(top, len(answers.labels)))
+        confidence = answers.confidence if as_json else ()
         for row, (text, name, score) in enumerate(zip(texts, answers.names, answers.score.tolist(), strict=True)):
             parts = text if isinstance(text, tuple) else (text,)
             if not as_json:
                 print(name or "", f"{score:.4f}", *map(_flat, parts), sep="\t")
                 continue
-            every: dict[str, Any] = {}
+            every: dict[str, Any] = {"probability": float(confidence[row])}
+            if answers.uncertainty is not None:
+                every["uncertainty"] = float(answers.uncertainty[row])
             if all_scores:
                 scores = dict(zip(answers.labels, answers.scores[row].tolist(), strict=True))
                 every["scores"] = {label: scores[label] for label in model.classes_}

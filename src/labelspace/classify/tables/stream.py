@@ -21,6 +21,7 @@ from labelspace.corpus import Documents, DocumentTable, ResumableWriter, open_ta
 from labelspace.corpus.dialects import own_delimiter
 from labelspace.corpus.documents import check_kind
 from labelspace.corpus.stores import located
+from labelspace.corpus.targets import is_unlabelled
 from labelspace.errors import InputError, OutputError
 from labelspace.progress import progress_bar
 
@@ -42,7 +43,7 @@ class Predicted:
     """Rows done by an earlier run, all of them if it had finished; 0 for a fresh run."""
 
     abstained: int
-    """Rows of this run without a label: below the threshold, or above the limit of uncertainty."""
+    """Rows without a label: below the threshold, or above a limit; those of an earlier run count too."""
 
 
 def predict_file(
@@ -100,7 +101,8 @@ def predict_file(
         ConfigError: `top` is no number of labels, or stands beside `all_scores`; too many labels for `all_scores`.
         ColumnError: no such column.
         InputError: unreadable input or a row without a text (raised before anything is written), an existing output,
-            or parts of another run, or with `resume` a finished file with other columns or rows.
+            or parts of another run, or with `resume` a finished file with other columns, other first texts or
+            another number of rows.
         OutputError: the output cannot be written, or a worker was killed; finished rows are safe.
         ConfigError: `workers` is not a positive whole number.
 
@@ -133,6 +135,7 @@ def predict_file(
         "model": model_fingerprint(model),
         "options": options if top is None else {**options, "top": top},
     }
+    label = schema.names[len(table.schema)]
     abstained = 0
     out = ResumableWriter(target, schema=schema, fingerprint=fingerprint, resume=resume, overwrite=overwrite)
     out.check_place()
@@ -143,8 +146,8 @@ def predict_file(
         table.check_documents(out.check_rows)
     with out as writer, progress_bar("predicting", verbose=verbose) as report:
         if writer.already_done:
-            rows = _rows_of(target, table, schema)
-            return Predicted(path=writer.place, rows=rows, resumed_at=rows, abstained=0)
+            rows = _check_same_rows(target, table, label, schema.names)
+            return Predicted(path=writer.place, rows=rows, resumed_at=rows, abstained=_without_label(target, label))
         resumed_at = read = writer.rows_done
 
         def chunks() -> Iterator[tuple[pa.RecordBatch, Documents]]:
@@ -167,6 +170,8 @@ def predict_file(
         except BrokenProcessPool as error:
             raise _worker_lost(writer, begun=writer.rows_done > resumed_at) from error
         writer.finish()
+        if resumed_at:
+            abstained = _without_label(target, label)
         return Predicted(path=writer.place, rows=writer.rows_done, resumed_at=resumed_at, abstained=abstained)
 
 
@@ -206,25 +211,49 @@ def model_fingerprint(model: Fitted) -> str:
     return digest.hexdigest()
 
 
-def _rows_of(target: str | Path, table: DocumentTable, schema: pa.Schema) -> int:
+def _check_same_rows(target: str | Path, table: DocumentTable, label: str, columns: list[str]) -> int:
     """Count the rows of a finished file; it must have the columns and the rows that this run would write.
 
     Nothing tells the model and the other options of a finished run.
     """
-    # This library wrote the file, so its name decides the format; do not guess from the content.
-    label = schema.names[len(table.schema)]
-    finished = open_table(
-        target, label_column=label, text_column=label, delimiter=own_delimiter(located(target)), encoding="utf-8"
-    )
-    rows, due = _counted(finished), _counted(table) if table.countable else None
-    odd = sorted(set(finished.columns) ^ set(schema.names)) if rows else []  # JSONL without rows names no column
-    if odd or (due is not None and rows != due):
-        what = f"only one of the two has the column {odd[0]!r}" if odd else f"it has {rows:,} rows, the input {due:,}"
+    finished = _finished(target, label, batch_rows=table.batch_rows)
+    rows = _counted(finished)
+    odd = sorted(set(finished.columns) ^ set(columns)) if rows else []  # JSONL without rows names no column
+    what = ""
+    if odd:
+        what = f"only one of the two has the column {odd[0]!r}"
+    elif table.countable and rows != (due := _counted(table)):
+        what = f"it has {rows:,} rows, the input {due:,}"
+    elif table.countable and (row := _first_difference(finished, table)) is not None:
+        what = f"row {row + 1} has another text"
+    if what:
         raise InputError(
             f"{located(target)}: finished by a run with other input or options ({what}); choose another name, or "
             "replace it with overwrite=True (--overwrite)."
         )
     return rows
+
+
+def _finished(target: str | Path, label: str, **options: Any) -> DocumentTable:
+    """Open a file that this library wrote, so its name decides the format and nothing is guessed from the content."""
+    dialect: Any = {"delimiter": own_delimiter(located(target)), "encoding": "utf-8"}
+    return open_table(target, label_column=label, text_column=label, **dialect, **options)
+
+
+def _first_difference(finished: DocumentTable, table: DocumentTable) -> int | None:
+    """Return the first row of the first batch with another text; a format may change spaces and control characters."""
+    batches = [next(each.batches(), None) for each in (finished, table)]
+    columns = [[] if batch is None else batch.column(table.text_column).to_pylist() for batch in batches]
+    for row, texts in enumerate(zip(*columns, strict=True)):
+        one, other = ("".join(filter(str.isalnum, text)) if isinstance(text, str) else "" for text in texts)
+        if one and other and one != other:
+            return row
+    return None
+
+
+def _without_label(target: str | Path, label: str) -> int:
+    batches = _finished(target, label).batches()
+    return sum(is_unlabelled(name) for batch in batches for name in batch.column(label).to_pylist())
 
 
 def _counted(table: DocumentTable) -> int:
