@@ -721,7 +721,7 @@ def test_a_loaded_model_gives_the_same_bits(kind: str, dtype: str, fitted: Maker
     assert (again.decision_function(TEXTS) == clf.decision_function(TEXTS)).all()
     assert (again.predict_proba(TEXTS) == clf.predict_proba(TEXTS)).all()
     assert list(again.predict(TEXTS)) == list(clf.predict(TEXTS))
-    assert again.fit_result_.to_dict() == json.loads(json.dumps(clf.fit_result_.to_dict()))
+    assert again.fit_result_.to_dict() == json.loads(json.dumps(clf.state().fit))
 
 
 def test_every_parameter_is_restored_and_fitting_again_gives_the_same_bits(fitted: Maker, make: Maker, tmp_path: Path):

@@ -20,7 +20,7 @@ from classify.conftest import METHODS, TEXTS, columns_of
 from labelspace import DescriptionClassifier, LabelSpace, UncertaintyClassifier, ZeroShotClassifier, folders, load
 from labelspace.classify.by_anchors import ByAnchors
 from labelspace.classify.head import Judged
-from labelspace.classify.saved import saving
+from labelspace.classify.saved import opening, saving
 from labelspace.classify.saved.opening import open_to_answer
 from labelspace.classify.tables.stream import model_fingerprint
 from labelspace.config import SearchConfig
@@ -57,6 +57,33 @@ def header_of(folder: Path) -> dict[str, Any]:
 
 
 # ---- round trips
+
+
+@pytest.mark.parametrize("open_model", [load, open_to_answer])
+@pytest.mark.parametrize("times", [1, opening.TRIES])
+def test_a_model_that_is_replaced_while_it_is_opened_is_no_mixture(
+    open_model: Any, times: int, tiny_encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def model(number: int) -> ZeroShotClassifier:
+        own = {"encoder": str(tiny_encoder_folder), "temperature": 0.1 + number}
+        return ZeroShotClassifier({name: [f"{name} {number}"] for name in NAMES}, **own).fit()
+
+    model(0).save(tmp_path / "live")
+    read, made = opening.read, []
+
+    def replaced(*arguments: Any, **options: Any) -> Any:
+        if len(made) < times:
+            made.append(model(1 + len(made)))
+            made[-1].save(tmp_path / "live")
+        return read(*arguments, **options)
+
+    monkeypatch.setattr(opening, "read", replaced)
+    if times == opening.TRIES:
+        with pytest.raises(ModelFolderError, match="was replaced 3 times while it was opened"):
+            open_model(tmp_path / "live")
+    else:
+        found = open_model(tmp_path / "live").answers(TEXTS)
+        assert np.array_equal(found.probabilities, made[-1].answers(TEXTS).probabilities)
 
 
 @each_method
@@ -172,6 +199,14 @@ def test_every_parameter_is_restored(fitted: Maker, tmp_path: Path):
         assert after[name] == before[name], name
     assert again.training_config() == clf.training_config()
     assert after["labels"] == clf.label_space_
+
+
+def test_the_same_fit_is_saved_as_the_same_bytes(fitted: Maker, tmp_path: Path):
+    one, other = (
+        {path.name: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+        for folder in (fitted(verbose=verbose).save(tmp_path / str(verbose)) for verbose in (False, True))
+    )
+    assert one == other
 
 
 @each_method

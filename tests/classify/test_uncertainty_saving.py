@@ -102,7 +102,7 @@ def test_limit_temperature_and_the_held_out_record_are_restored(clf: Uncertainty
         assert one.dtype == other.dtype
         assert (one == other).all()
     assert again.head_.columns == clf.head_.columns
-    assert again.fit_result_.to_dict() == json.loads(json.dumps(clf.fit_result_.to_dict()))
+    assert again.fit_result_.to_dict() == json.loads(json.dumps(clf.state().fit))
     assert again.set_coverage(0.5).limit_ == clf.set_coverage(0.5).limit_, "computed from the record"
     assert again.set_coverage(1).limit_ is None
     assert load(again.save(folder)).limit_ is None

@@ -226,7 +226,7 @@ class Classifier(Fitted, Answering):
     config_class: ClassVar[type[SavedConfig] | None] = None
     """Configuration class of the argument `config`; None if nothing is trained."""
 
-    not_parameters: ClassVar[tuple[str, ...]] = ("labels", "encoder", "checkpoint", "callbacks")
+    not_parameters: ClassVar[tuple[str, ...]] = ("labels", "encoder", "checkpoint", "callbacks", "verbose")
     """Constructor arguments that are not saved as parameters."""
 
     if TYPE_CHECKING:
@@ -411,7 +411,7 @@ class Classifier(Fitted, Answering):
         return State(
             space=self.label_space_,
             parameters={key: plain(value) for key, value in given.items() if key not in self.not_parameters},
-            fit=None if fit is None else fit.to_dict(),
+            fit=None if fit is None else _lasting(fit.to_dict()),
         )
 
     @classmethod
@@ -456,3 +456,10 @@ class Classifier(Fitted, Answering):
         if not keep_parameter:
             # The caller edited the labels, so the next fit uses the edited ones.
             self.labels = space
+
+
+def _lasting(fit: Any) -> Any:
+    """Leave out of a fit how long it took, so that the same fit is saved as the same bytes."""
+    if isinstance(fit, Mapping):
+        return {key: _lasting(value) for key, value in fit.items() if key != "seconds"}
+    return [_lasting(each) for each in fit] if isinstance(fit, list | tuple) else fit

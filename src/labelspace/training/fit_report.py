@@ -163,4 +163,5 @@ def _made(curve: Facts) -> int:
 
 def _loss(curve: Facts) -> Pairs:
     losses = curve["losses"]
-    return [("loss", f"{losses[0]:.4f} -> {losses[-1]:.4f}, in {curve['seconds']:.1f} s")] if losses else []
+    took = f", in {curve['seconds']:.1f} s" if "seconds" in curve else ""  # a saved model does not tell
+    return [("loss", f"{losses[0]:.4f} -> {losses[-1]:.4f}{took}")] if losses else []

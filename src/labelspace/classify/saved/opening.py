@@ -1,10 +1,10 @@
 """`load`: open a saved model of any class."""
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -13,12 +13,14 @@ from labelspace.classify.fitted import Fitted
 from labelspace.classify.none_of_these import NoneLimit, still_holding
 from labelspace.classify.saved.fetching import model_folder
 from labelspace.classify.saved.old_folders import CONFIG_SINCE, brought_up
-from labelspace.classify.saved.saving import MEMBERS, damaged, read
-from labelspace.errors import ConfigError, ModelFolderError
+from labelspace.classify.saved.saving import LABELS, MEMBERS, damaged, read
+from labelspace.errors import ConfigError, LabelSpaceError, ModelFolderError
 from labelspace.header import CLASSIFIER, HEADER, read_header
 
 if TYPE_CHECKING:
     from labelspace.classify.base import Classifier
+
+Model = TypeVar("Model")
 
 CLASSES = {
     "DescriptionClassifier": "description",
@@ -29,6 +31,9 @@ CLASSES = {
     "ZeroShotClassifier": "zero_shot",
 }
 """Classes of saved models, and where they are: only the one that opens is imported, and words need no torch."""
+
+TRIES = 3
+"""How often a model is opened that is replaced in the meantime."""
 
 OPENED = {
     "DescriptionClassifier": ("opened_anchors", "OpenedAnchors"),
@@ -72,7 +77,11 @@ def load(
         ...     labelspace.load(clf.save(f"{folder}/model")).predict(["a text"]) == clf.predict(["a text"])
         array([ True])
     """
-    folder = model_folder(folder, revision=revision)
+    place = model_folder(folder, revision=revision)
+    return _as_one(place, lambda: _loaded(place, device=device, trust_remote_code=trust_remote_code))
+
+
+def _loaded(folder: Path, *, device: str | None, trust_remote_code: bool) -> "Classifier":
     header = read_header(folder, CLASSIFIER)
     cls = _class_of(folder, header)
     try:
@@ -82,7 +91,7 @@ def load(
     found = (folder / MEMBERS).glob("*") if header["class"] == "JointClassifier" else ()
     parts = [part for part in found if part.name.isdecimal()]
     members = [
-        load(part, device=device, trust_remote_code=trust_remote_code)
+        _loaded(part, device=device, trust_remote_code=trust_remote_code)
         for part in sorted(parts, key=lambda part: int(part.name))
     ]
     return _opened(folder, header, cls, members, device=device, trust_remote_code=trust_remote_code)
@@ -94,12 +103,37 @@ def open_to_answer(folder: str | Path, *, device: str | None = None, trust_remot
     Args and errors are those of `load`.
     """
     place = model_folder(folder)
-    header = read_header(place, CLASSIFIER)
-    name = header.get("class")
-    if not isinstance(name, str) or name not in OPENED or header.get("format", 1) < CONFIG_SINCE:
-        return load(place, device=device, trust_remote_code=trust_remote_code)
-    cls = _imported(place, name, *OPENED[name])
-    return _opened(place, header, cls, device=device, trust_remote_code=trust_remote_code)
+
+    def opened() -> Fitted:
+        header = read_header(place, CLASSIFIER)
+        name = header.get("class")
+        if not isinstance(name, str) or name not in OPENED or header.get("format", 1) < CONFIG_SINCE:
+            return _loaded(place, device=device, trust_remote_code=trust_remote_code)
+        cls = _imported(place, name, *OPENED[name])
+        return _opened(place, header, cls, device=device, trust_remote_code=trust_remote_code)
+
+    return _as_one(place, opened)
+
+
+def _as_one(folder: Path, opened: Callable[[], Model]) -> Model:
+    """Open a model, and again if another was put in its place meanwhile: a mixture of two would answer wrong."""
+    for _ in range(TRIES):
+        before = _identity(folder)
+        try:
+            model = opened()
+        except (LabelSpaceError, OSError):
+            if _identity(folder) == before:
+                raise
+        else:
+            if _identity(folder) == before:
+                return model
+    raise ModelFolderError(f"{folder} was replaced {TRIES} times while it was opened; open it once it stays.")
+
+
+def _identity(folder: Path) -> list[bytes | None]:
+    """Return what tells one model from another: its header, which has the hashes of its files, and its labels."""
+    paths = [folder / HEADER, folder / LABELS]
+    return [path.read_bytes() if path.is_file() else None for path in paths]
 
 
 def _opened(
