@@ -5,6 +5,7 @@ import ctypes
 import glob
 import hashlib
 import os
+import platform
 import secrets
 import shutil
 import stat
@@ -19,6 +20,16 @@ from safetensors import SafetensorError
 from labelspace.errors import ModelFolderError, OutputError
 
 PICKLES = {".bin", ".pt", ".pth", ".pkl", ".pickle", ".joblib", ".ckpt", ".npy", ".npz"}
+
+
+def _here() -> str:
+    """Return what tells where process numbers count: a machine or container, and there a namespace of its own."""
+    with contextlib.suppress(OSError):
+        return hashlib.sha256(f"{platform.node()} {os.readlink('/proc/self/ns/pid')}".encode()).hexdigest()[:8]
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+
+
+HERE = _here()
 
 
 @contextmanager
@@ -62,7 +73,7 @@ def staged(folder: Path, *, private: bool = False) -> Iterator[Path]:
 
 def _scratch(folder: Path, parent: Path) -> Path:
     """Make an empty folder in a parent, under a temporary name for a folder."""
-    return Path(tempfile.mkdtemp(prefix=f".{folder.name}.{os.getpid()}-", suffix=".tmp", dir=parent))
+    return Path(tempfile.mkdtemp(prefix=f".{folder.name}.{os.getpid()}-{HERE}-", suffix=".tmp", dir=parent))
 
 
 def shown_name(name: str) -> str:
@@ -172,8 +183,8 @@ def sha256_of(path: Path) -> str:
 
 
 def clear_away_killed(parent: Path, name: str = "*") -> None:
-    """Remove the temporary folders that killed saves of `parent / name` left; by default those of any name."""
-    for path in parent.glob(f".{name}.*-*.tmp"):
+    """Remove the temporary folders that killed saves of `parent / name` here left; by default those of any name."""
+    for path in parent.glob(f".{name}.*-{HERE}-*.tmp"):
         owner = path.name.removesuffix(".tmp").rpartition(".")[2].partition("-")[0]
         if owner.isdecimal() and not _runs(int(owner)):
             shutil.rmtree(path, ignore_errors=True)

@@ -42,6 +42,20 @@ def middle(accuracy: float) -> float:
     return ranges(found, 3, 3000, consensus=False)[0].expected
 
 
+def test_an_estimate_tells_what_share_of_documents_gets_no_label(tiny_encoder_folder):
+    texts, _, _ = documents()
+    clf = ZeroShotClassifier(list(NAMES), str(tiny_encoder_folder)).fit()
+    assert estimate(clf, texts).refused is None
+    clf.set_params(threshold=-1)
+    found = estimate(clf, texts)
+    assert found.refused == 0
+    clf.set_params(threshold=float(np.quantile(clf.answers(texts).score, 0.25)))
+    strict = estimate(clf, texts)
+    assert strict.refused == pytest.approx(0.25, abs=0.01)
+    assert "the model gives 25% of the documents no label; the ranges count each with its likeliest one" in str(strict)
+    assert strict.accuracy == found.accuracy
+
+
 def test_the_more_answers_are_right_the_higher_the_estimate():
     assert middle(0.0) < middle(0.5) < middle(0.8) < middle(1.0)
     assert middle(0.0) < 0.5

@@ -69,9 +69,7 @@ def test_a_fit_is_told_in_words_and_told_alike_after_loading(
     assert [name for name in told if name not in IF_TAKEN] == names
     assert str(result) == result.to_text() == pretty(result)
     assert len(str(result).splitlines()) == len(told)
-    timeless = re.sub(
-        r", in \d+\.\d s$", "", str(result), flags=re.MULTILINE
-    )
+    timeless = re.sub(r", in \d+\.\d s$", "", str(result), flags=re.MULTILINE)
     assert str(load(clf.save(tmp_path / "model")).fit_result_) == timeless
 
 

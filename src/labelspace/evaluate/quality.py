@@ -6,7 +6,7 @@ label by them. Here a model is asked, and the report is written.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -49,6 +49,9 @@ ENOUGH = 100
 ROWS_PER_LABEL = 10
 """Labelled documents per label from which on their macro-F1 counts, and not only how many are right."""
 
+ASKED = 1_000
+"""Number of documents that tell how many a model with a limit refuses."""
+
 RESAMPLED = 200
 """Samples of the bootstrap."""
 
@@ -81,6 +84,9 @@ class Estimate(Shown):
 
     notes: tuple[str, ...]
     """What lowers the estimate, in plain words."""
+
+    refused: float | None = None
+    """Share of documents that the model gives no label, which the ranges do not know; None: it always gives one."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -117,7 +123,8 @@ class Estimate(Shown):
 def estimate(model: Any, X: Any, y: Any = None, *, seed: int = 0) -> Estimate:
     """Estimate how good a classifier is on documents like these, without labels or with a few.
 
-    Every document counts with its likeliest label, also where the model would answer "none of these" or abstain.
+    Every document counts with its likeliest label, also where the model would answer "none of these" or abstain;
+    `refused` says how many these are.
 
     Args:
         model: a fitted classifier.
@@ -229,7 +236,22 @@ def _estimated(look: _Look) -> Estimate:
     model, texts, targets, logits, vectors, seed = look
     answers = logits.argmax(axis=1)
     found = signals(answers, texts, model.label_space_, vectors, seed=seed)
-    return estimate_of(answers, found, model.label_space_, targets, consensus=_of_consensus(model))
+    of = estimate_of(answers, found, model.label_space_, targets, consensus=_of_consensus(model))
+    refused = _refused(model, texts)
+    if not refused:
+        return replace(of, refused=refused)
+    note = f"the model gives {refused:.0%} of the documents no label; the ranges count each with its likeliest one"
+    return replace(of, refused=refused, notes=(*of.notes, note))
+
+
+def _refused(model: Classifier, texts: list[str]) -> float | None:
+    """Return the share of some of the documents that get no label; None: the model has no limit."""
+    rule = model.decision()
+    limits = (rule.threshold, rule.min_probability, rule.limit, rule.none)
+    if all(limit is None for limit in limits) and not model.label_space_.outside:
+        return None
+    names = model.answers(texts[:: -(-len(texts) // ASKED)]).names
+    return float(np.mean([name is None for name in names]))
 
 
 def estimate_of(
