@@ -24,9 +24,10 @@ PICKLES = {".bin", ".pt", ".pth", ".pkl", ".pickle", ".joblib", ".ckpt", ".npy",
 
 def _here() -> str:
     """Return what tells where process numbers count: a machine or container, and there a namespace of its own."""
-    with contextlib.suppress(OSError):
-        return hashlib.sha256(f"{platform.node()} {os.readlink('/proc/self/ns/pid')}".encode()).hexdigest()[:8]
-    return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+    namespace = ""
+    with contextlib.suppress(OSError):  # Linux has them
+        namespace = str(Path("/proc/self/ns/pid").readlink())
+    return hashlib.sha256(f"{platform.node()} {namespace}".encode()).hexdigest()[:8]
 
 
 HERE = _here()

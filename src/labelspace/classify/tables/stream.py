@@ -146,8 +146,8 @@ def predict_file(
         table.check_documents(out.check_rows)
     with out as writer, progress_bar("predicting", verbose=verbose) as report:
         if writer.already_done:
-            rows = _check_same_rows(target, table, label, schema.names)
-            return Predicted(path=writer.place, rows=rows, resumed_at=rows, abstained=_without_label(target, label))
+            rows, abstained = _check_same_rows(target, table, label, schema.names)
+            return Predicted(path=writer.place, rows=rows, resumed_at=rows, abstained=abstained)
         resumed_at = read = writer.rows_done
 
         def chunks() -> Iterator[tuple[pa.RecordBatch, Documents]]:
@@ -171,7 +171,7 @@ def predict_file(
             raise _worker_lost(writer, begun=writer.rows_done > resumed_at) from error
         writer.finish()
         if resumed_at:
-            abstained = _without_label(target, label)
+            abstained = _counts(_finished(target, label))[1]
         return Predicted(path=writer.place, rows=writer.rows_done, resumed_at=resumed_at, abstained=abstained)
 
 
@@ -211,13 +211,13 @@ def model_fingerprint(model: Fitted) -> str:
     return digest.hexdigest()
 
 
-def _check_same_rows(target: str | Path, table: DocumentTable, label: str, columns: list[str]) -> int:
-    """Count the rows of a finished file; it must have the columns and the rows that this run would write.
+def _check_same_rows(target: str | Path, table: DocumentTable, label: str, columns: list[str]) -> tuple[int, int]:
+    """Return `_counts` of a finished file; it must have the columns and the rows that this run would write.
 
     Nothing tells the model and the other options of a finished run.
     """
     finished = _finished(target, label, batch_rows=table.batch_rows)
-    rows = _counted(finished)
+    rows, without = _counts(finished)
     odd = sorted(set(finished.columns) ^ set(columns)) if rows else []  # JSONL without rows names no column
     what = ""
     if odd:
@@ -231,7 +231,7 @@ def _check_same_rows(target: str | Path, table: DocumentTable, label: str, colum
             f"{located(target)}: finished by a run with other input or options ({what}); choose another name, or "
             "replace it with overwrite=True (--overwrite)."
         )
-    return rows
+    return rows, without
 
 
 def _finished(target: str | Path, label: str, **options: Any) -> DocumentTable:
@@ -251,9 +251,13 @@ def _first_difference(finished: DocumentTable, table: DocumentTable) -> int | No
     return None
 
 
-def _without_label(target: str | Path, label: str) -> int:
-    batches = _finished(target, label).batches()
-    return sum(is_unlabelled(name) for batch in batches for name in batch.column(label).to_pylist())
+def _counts(finished: DocumentTable) -> tuple[int, int]:
+    """Return the number of rows of a finished file, and of those without a label."""
+    rows = without = 0
+    for batch in finished.batches():
+        rows += batch.num_rows
+        without += sum(map(is_unlabelled, batch.column(finished.text_column).to_pylist()))
+    return rows, without
 
 
 def _counted(table: DocumentTable) -> int:
