@@ -162,9 +162,7 @@ def test_a_request_that_fails_fails_alone(news: Any):
 
 def test_requests_that_have_begun_are_answered_when_the_service_ends(gate: Gate):
     def ask(text: str) -> list[dict[str, Any]]:
-        with client_of(
-            found.url
-        ) as client:  # that of `found` is closed with it, perhaps before the last answer is read
+        with client_of(found.url) as client:  # that of `found` is closed with it, perhaps too early
             return replace(found, http=client).ask(text)
 
     with ThreadPoolExecutor(8) as pool:
