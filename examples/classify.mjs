@@ -28,7 +28,7 @@ const labels = names.map((_, row) => values.subarray(row * size, (row + 1) * siz
 
 function encode(text) {
   const { ids } = tokenizer.encode(prompt + text);
-  // This tokenizer does not truncate; the last token closes the text.
+  // This tokenizer does not truncate. The last token closes the text, as in encoders of the BERT family.
   return ids.length > max_tokens ? [...ids.slice(0, max_tokens - 1), ids.at(-1)] : ids;
 }
 
@@ -60,6 +60,6 @@ function answer(vector) {
   return { label: none ? null : names[best], scores, probabilities: powers.map((power) => power / sum) };
 }
 
-const texts = fs.readFileSync(0, "utf8").split(/\r?\n/).filter(Boolean);
+const texts = fs.readFileSync(0, "utf8").replace(/\r?\n$/, "").split(/\r?\n/);
 for (let at = 0; at < texts.length; at += BATCH)
   for (const found of await classify(texts.slice(at, at + BATCH))) console.log(JSON.stringify(found));

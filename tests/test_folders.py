@@ -1,7 +1,9 @@
 """Folders are written in one step, and what a killed process left goes away where its number means something."""
 
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ with staged(Path(sys.argv[1])) as scratch:
 """
 
 
-def test_what_a_killed_save_left_is_cleared_away_by_its_own_machine_alone(
+def test_what_a_killed_save_left_is_cleared_away_by_its_own_machine_or_after_a_day(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     assert subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "model")], check=False).returncode == 9
@@ -28,6 +30,13 @@ def test_what_a_killed_save_left_is_cleared_away_by_its_own_machine_alone(
         with folders.staged(tmp_path / "model"):
             pass
         assert (left / "half").read_text() == "written"
+        long_ago = time.time() - folders.LONGEST - 60
+        for path in (left / "half", left):
+            os.utime(path, (long_ago, long_ago))
+        with folders.staged(tmp_path / "model"):
+            pass
+        assert not left.exists()
+    assert subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "model")], check=False).returncode == 9
     with folders.staged(tmp_path / "model"):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["model"]

@@ -10,6 +10,7 @@ import secrets
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,8 @@ def _here() -> str:
 
 
 HERE = _here()
+LONGEST = 86_400
+"""Seconds after which a save that wrote nothing more is dead, wherever it ran."""
 
 
 @contextmanager
@@ -184,11 +187,19 @@ def sha256_of(path: Path) -> str:
 
 
 def clear_away_killed(parent: Path, name: str = "*") -> None:
-    """Remove the temporary folders that killed saves of `parent / name` here left; by default those of any name."""
-    for path in parent.glob(f".{name}.*-{HERE}-*.tmp"):
-        owner = path.name.removesuffix(".tmp").rpartition(".")[2].partition("-")[0]
-        if owner.isdecimal() and not _runs(int(owner)):
+    """Remove the temporary folders that killed saves of `parent / name` left; by default those of any name."""
+    for path in parent.glob(f".{name}.*-*.tmp"):
+        owner, _, rest = path.name.removesuffix(".tmp").rpartition(".")[2].partition("-")
+        ours = rest.startswith(f"{HERE}-")
+        if owner.isdecimal() and (not _runs(int(owner)) if ours else _still_since(path) > LONGEST):
             shutil.rmtree(path, ignore_errors=True)
+
+
+def _still_since(folder: Path) -> float:
+    """Return for how many seconds nothing has been written in a folder."""
+    with contextlib.suppress(OSError):
+        return time.time() - max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
+    return 0.0
 
 
 def _runs(process: int) -> bool:

@@ -307,6 +307,12 @@ def test_rows_without_a_label_are_counted_in_the_whole_file(
     assert predict_file(clf, source, target, chunk_rows=5, resume=True).abstained == wanted
 
 
+def test_a_label_that_looks_like_none_counts_as_a_label(source: Path, fitted: Maker, tmp_path: Path):
+    clf, target = fitted("zero-shot", labels=["-1", "1"]), tmp_path / "out.csv"
+    predict_file(clf, source, target)
+    assert predict_file(clf, source, target, resume=True).abstained == 0
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
 def test_resuming_a_finished_file_without_rows_keeps_it(suffix: str, fitted: Maker, tmp_path: Path):
     clf, target, empty = fitted("zero-shot"), tmp_path / f"out.{suffix}", table().slice(0, 0)

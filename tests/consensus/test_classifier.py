@@ -487,6 +487,15 @@ def test_a_stopped_fit_is_known_as_unfinished(make, tmp_path):
     assert kind_of(tmp_path / "run") == UNFINISHED
 
 
+def test_a_label_may_have_the_name_of_a_fact(tiny_encoder_folder, tmp_path):
+    names = ["seconds", "looks"]
+    views = [f"zero-shot:{tiny_encoder_folder}", "words"]
+    clf = ConsensusClassifier(names, views, config={"guards": False}).fit(POOL)
+    found = load(clf.save(tmp_path / "model")).fit_result_.to_dict()["consensus"]["shares"]
+    assert found == clf.fit_result_.to_dict()["consensus"]["shares"]
+    assert set(found) == set(names)
+
+
 def test_a_student_that_is_an_encoder_says_who_taught_it(fitted, tmp_path):
     folder = fitted["encoder"].save(tmp_path / "model")
     assert "taught by a consensus" in (folder / "README.md").read_text()

@@ -102,6 +102,16 @@ def test_the_card_of_a_consensus_tells_no_accuracy_of_other_labels(tiny_encoder_
     assert f"makes them {found.accuracy.expected:.2f} on average" in card_of(changed, tmp_path / "calibrated")
 
 
+def test_calibrate_tells_what_share_its_new_probabilities_refuse(tiny_encoder_folder):
+    views = [f"zero-shot:{tiny_encoder_folder}", "words"]
+    clf = ConsensusClassifier(SPACE, views, student=None, config={"guards": False}).fit(TEXTS).model_
+    clf.set_params(min_probability=0.6)
+    texts = sorted(set(TEXTS))
+    before = np.equal(clf.predict(texts), None).mean()
+    found = calibrate(clf, texts)
+    assert found.refused == np.equal(clf.predict(texts), None).mean() != before
+
+
 def test_a_folder_of_before_tells_the_accuracy_that_its_consensus_found(tiny_encoder_folder, tmp_path):
     views = [f"zero-shot:{tiny_encoder_folder}", "words"]
     clf = ConsensusClassifier(SPACE, views, student=None, config={"guards": False}).fit(TEXTS)

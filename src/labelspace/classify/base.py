@@ -459,7 +459,14 @@ class Classifier(Fitted, Answering):
 
 
 def _lasting(fit: Any) -> Any:
-    """Leave out of a fit how long it took, so that the same fit is saved as the same bytes."""
-    if isinstance(fit, Mapping):
-        return {key: _lasting(value) for key, value in fit.items() if key != "seconds"}
-    return [_lasting(each) for each in fit] if isinstance(fit, list | tuple) else fit
+    """Leave out of a fit how long its training took, so that the same fit is saved as the same bytes."""
+    if not isinstance(fit, Mapping):
+        return fit
+    kept = {key: _lasting(value) for key, value in fit.items()}
+    if isinstance(kept.get("looks"), list | tuple):  # a training curve
+        kept.pop("seconds", None)
+        kept["looks"] = [
+            {key: value for key, value in look.items() if key != "seconds"} if isinstance(look, Mapping) else look
+            for look in kept["looks"]
+        ]
+    return kept

@@ -53,8 +53,17 @@ def see(model: Classifier, documents: Any, space: LabelSpace, *, scale: float = 
         scale: what its logits are multiplied by.
         report: called with the number of documents done; of a head other than that by anchors only when all are.
     """
-    head: Any = model.head_
+    found, vectors = judged(model, documents, space, report)
     factor = scale / model.decision().temperature
+    outside = None if found.outside is None else found.outside.astype(np.float64) * factor
+    return Seen(found.scores.astype(np.float64) * factor, vectors, outside)
+
+
+def judged(
+    model: Classifier, documents: Any, space: LabelSpace, report: Progress = silent
+) -> tuple[Judged, Vectors | None]:
+    """Return the output of a classifier's head, and the vectors that it came from, as in `see`."""
+    head: Any = model.head_
     if isinstance(head, ByAnchors):
         vectors = head.vectors(Documents(documents, Kind.TEXTS), report)
         found = head.judge_vectors(vectors, space)
@@ -66,8 +75,7 @@ def see(model: Classifier, documents: Any, space: LabelSpace, *, scale: float = 
     found = in_full(model, documents, space, found)
     if not isinstance(head, ByAnchors):
         report(len(documents), len(documents))
-    outside = None if found.outside is None else found.outside.astype(np.float64) * factor
-    return Seen(found.scores.astype(np.float64) * factor, vectors, outside)
+    return found, vectors
 
 
 def by_words(head: ByWords, texts: Sequence[str], space: LabelSpace) -> Table:
@@ -122,9 +130,16 @@ class ByJoint:
         Raises:
             InputError: a label is not one of those that the consensus was about.
         """
-        columns = columns_of(self.columns, space, who="a consensus", cure="Fit it with that label.")
         texts = list(documents.rows) if isinstance(documents, Documents) else list(documents)
-        seen = [see(one, texts, self.space, scale=by) for one, by in zip(self.members, self.scales, strict=True)]
+        return self.judge_seen(self.see(texts), texts, space)
+
+    def see(self, texts: Sequence[str]) -> list[Seen]:
+        """Return what the views say."""
+        return [see(one, texts, self.space, scale=by) for one, by in zip(self.members, self.scales, strict=True)]
+
+    def judge_seen(self, seen: Sequence[Seen], texts: Sequence[str], space: LabelSpace) -> Judged:
+        """Return what `judge` does, from what the views say."""
+        columns = columns_of(self.columns, space, who="a consensus", cure="Fit it with that label.")
         near = np.mean([one.logits for one in seen], axis=0)[:, columns].astype(np.float32)
         known = [one.outside for one in seen if one.outside is not None]
         outside = np.mean(known, axis=0).astype(np.float32) if len(known) == len(seen) else None

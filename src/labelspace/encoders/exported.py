@@ -38,8 +38,8 @@ def check_runtime(to: str) -> None:
         import_openvino(_PURPOSE)
         return
     import_onnxruntime(_PURPOSE)
-    for package in ("onnx", "onnxscript"):
-        import_optional(package, package=package, extra="export", purpose=_PURPOSE)
+    for module, package in (("onnx", "onnx"), ("onnx_ir", "onnx-ir"), ("onnxscript", "onnxscript")):
+        import_optional(module, package=package, extra="export", purpose=_PURPOSE)
 
 
 def write_encoder(encoder: Encoder, folder: Path, to: str) -> list[str]:

@@ -44,9 +44,9 @@ class Cures:
     def parting(self, one: int, other: int, *, new_to: int | None = None) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the words that speak most for the one label, and for the other.
 
-        A word counts by its weight, and by how much of it the documents of the label have. Only words that these have
-        twice as often as the other's, and as all others together, part them, so `the` and `said`
-        do not. Single letters and numbers are left out.
+        A word counts by its weight, and by how much of it the documents of the label have. It parts the two only if it
+        is twice as frequent in these as in the other's, and as in those of all other labels together, so `the` does
+        not. Single letters and numbers are left out.
 
         Args:
             one: column of a label.

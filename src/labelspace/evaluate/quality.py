@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from labelspace.checks import as_seed
 from labelspace.classify import Classifier
-from labelspace.classify.by_joint import Seen, see
+from labelspace.classify.by_joint import judged
 from labelspace.classify.fitted import answerer, check_fitted
+from labelspace.classify.head import Judged
 from labelspace.classify.joint import JointClassifier
 from labelspace.config import ConsensusConfig
 from labelspace.consensus.signals import Columns, Range, Signals, Values, ranges, signals
@@ -48,9 +49,6 @@ ENOUGH = 100
 
 ROWS_PER_LABEL = 10
 """Labelled documents per label from which on their macro-F1 counts, and not only how many are right."""
-
-ASKED = 1_000
-"""Number of documents that tell how many a model with a limit refuses."""
 
 RESAMPLED = 200
 """Samples of the bootstrap."""
@@ -86,7 +84,7 @@ class Estimate(Shown):
     """What lowers the estimate, in plain words."""
 
     refused: float | None = None
-    """Share of documents that the model gives no label, which the ranges do not know; None: it always gives one."""
+    """Share of documents that the model gives no label, which the ranges do not know; None: it has no limit."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -149,7 +147,8 @@ def estimate(model: Any, X: Any, y: Any = None, *, seed: int = 0) -> Estimate:
         >>> 0 <= found.accuracy.low <= found.accuracy.expected <= found.accuracy.high <= 1
         True
     """
-    return _estimated(_look(model, X, y, as_seed(seed)))
+    look = _look(model, X, y, as_seed(seed))
+    return _with_refused(_estimated(look), look)
 
 
 def calibrate(model: Any, X: Any, y: Any = None, *, seed: int = 0) -> Estimate:
@@ -188,7 +187,7 @@ def calibrate(model: Any, X: Any, y: Any = None, *, seed: int = 0) -> Estimate:
     factor = own.temperature_ / own.temperature
     by = {"accuracy": asdict(found.accuracy), "documents": found.documents, "labelled": found.labelled}
     own.tell(own.temperature * temperature_for_accuracy(look.logits * factor, found.accuracy.expected), by)
-    return found
+    return _with_refused(found, look)
 
 
 class _Look(NamedTuple):
@@ -197,6 +196,7 @@ class _Look(NamedTuple):
     model: Classifier
     texts: list[str]
     targets: Columns
+    judged: Judged
     logits: Values
     vectors: NDArray[np.float32] | None
     seed: int
@@ -222,36 +222,37 @@ def _look(model: Any, X: Any, y: Any, seed: int) -> _Look:
     texts, targets = _drawn(*_once(texts, targets), seed)
     if len(texts) < FEWEST:
         raise InputError(f"an estimate needs {FEWEST} different documents or more. Got {len(texts)}; give more.")
-    logits, vectors = _logits(model, texts)
+    found, vectors = _judged(model, texts)
+    logits = found.scores.astype(np.float64) * (1 / model.decision().temperature)
     answers = logits.argmax(axis=1)
     if len(np.unique(answers)) == 1:
         raise InputError(
             f"all {len(texts)} documents get the label {space.names[answers[0]]}, and answers that do not differ tell "
             "nothing; look at the descriptions of the labels, or give other documents."
         )
-    return _Look(model, texts, targets, logits, vectors, seed)
+    return _Look(model, texts, targets, found, logits, vectors, seed)
 
 
 def _estimated(look: _Look) -> Estimate:
-    model, texts, targets, logits, vectors, seed = look
+    model, texts, targets, _, logits, vectors, seed = look
     answers = logits.argmax(axis=1)
     found = signals(answers, texts, model.label_space_, vectors, seed=seed)
-    of = estimate_of(answers, found, model.label_space_, targets, consensus=_of_consensus(model))
-    refused = _refused(model, texts)
-    if not refused:
-        return replace(of, refused=refused)
-    note = f"the model gives {refused:.0%} of the documents no label; the ranges count each with its likeliest one"
-    return replace(of, refused=refused, notes=(*of.notes, note))
+    return estimate_of(answers, found, model.label_space_, targets, consensus=_of_consensus(model))
 
 
-def _refused(model: Classifier, texts: list[str]) -> float | None:
-    """Return the share of some of the documents that get no label; None: the model has no limit."""
-    rule = model.decision()
+def _with_refused(found: Estimate, look: _Look) -> Estimate:
+    """Tell as well what share of the documents gets no label by the model's limits."""
+    rule, space = look.model.decision(), look.model.label_space_
     limits = (rule.threshold, rule.min_probability, rule.limit, rule.none)
-    if all(limit is None for limit in limits) and not model.label_space_.outside:
-        return None
-    names = model.answers(texts[:: -(-len(texts) // ASKED)]).names
-    return float(np.mean([name is None for name in names]))
+    if all(limit is None for limit in limits) and not space.outside:
+        return found
+    names = rule.answers(space.names, *look.judged).names
+    refused = float(np.mean([name is None for name in names]))
+    if not refused:
+        return replace(found, refused=refused)
+    share = "less than 1%" if refused < 0.01 else f"{refused:.0%}"
+    note = f"the model gives {share} of the documents no label; the ranges count each with its likeliest one"
+    return replace(found, refused=refused, notes=(*found.notes, note))
 
 
 def estimate_of(
@@ -333,18 +334,15 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:SHOWN]) + more
 
 
-def _logits(model: Classifier, texts: list[str]) -> tuple[Values, NDArray[np.float32] | None]:
-    """Return the logits of documents, [text label], and their vectors, from one run of the encoder."""
-    space = model.label_space_
-    if isinstance(model, JointClassifier):
-        head = model.head_
-        seen = [see(one, texts, head.space, scale=by) for one, by in zip(head.members, head.scales, strict=True)]
-        columns = [head.columns[name] for name in space.names]
-        vectors = [one.vectors for one in seen if one.vectors is not None]
-        own = seen[head.near].vectors if head.near is not None else (vectors[0] if vectors else None)
-        return head.join(seen, texts)[:, columns] / model.decision().temperature, own
-    seen_once: Seen = see(model, texts, space)
-    return seen_once.logits, seen_once.vectors
+def _judged(model: Classifier, texts: list[str]) -> tuple[Judged, NDArray[np.float32] | None]:
+    """Return the output of the model's head, and vectors of the documents, from one run of the encoder."""
+    if not isinstance(model, JointClassifier):
+        return judged(model, texts, model.label_space_)
+    head = model.head_
+    seen = head.see(texts)
+    vectors = [one.vectors for one in seen if one.vectors is not None]
+    own = seen[head.near].vectors if head.near is not None else (vectors[0] if vectors else None)
+    return head.judge_seen(seen, texts, model.label_space_), own
 
 
 def _of_consensus(model: Classifier) -> bool:

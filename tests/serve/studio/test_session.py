@@ -52,10 +52,10 @@ def test_documents_are_answered_as_by_the_zero_shot_classifier(session, encoder,
 
 def test_an_edit_that_comes_twice_is_made_once(session):
     art = {"do": "add label", "text": "art"}
-    assert session.edit(art, once="tab 1") == session.edit(art, once="tab 1")
+    assert session.edit(art, edit_id="tab 1") == session.edit(art, edit_id="tab 1")
     for _ in range(2):
         with pytest.raises(LabelFileError):
-            session.edit(art, once="tab 2")
+            session.edit(art, edit_id="tab 2")
 
 
 def test_an_edit_embeds_only_the_new_text(session, monkeypatch):

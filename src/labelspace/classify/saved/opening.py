@@ -127,13 +127,19 @@ def _as_one(folder: Path, opened: Callable[[], Model]) -> Model:
         else:
             if _identity(folder) == before:
                 return model
+            del model  # before another one takes as much memory
     raise ModelFolderError(f"{folder} was replaced {TRIES} times while it was opened; open it once it stays.")
 
 
 def _identity(folder: Path) -> list[bytes | None]:
     """Return what tells one model from another: its header, which has the hashes of its files, and its labels."""
-    paths = [folder / HEADER, folder / LABELS]
-    return [path.read_bytes() if path.is_file() else None for path in paths]
+    found: list[bytes | None] = []
+    for path in (folder / HEADER, folder / LABELS):
+        try:
+            found.append(path.read_bytes())
+        except OSError:
+            found.append(None)
+    return found
 
 
 def _opened(

@@ -21,7 +21,6 @@ from labelspace.corpus import Documents, DocumentTable, ResumableWriter, open_ta
 from labelspace.corpus.dialects import own_delimiter
 from labelspace.corpus.documents import check_kind
 from labelspace.corpus.stores import located
-from labelspace.corpus.targets import is_unlabelled
 from labelspace.errors import InputError, OutputError
 from labelspace.progress import progress_bar
 
@@ -243,11 +242,14 @@ def _finished(target: str | Path, label: str, **options: Any) -> DocumentTable:
 def _first_difference(finished: DocumentTable, table: DocumentTable) -> int | None:
     """Return the first row of the first batch with another text; a format may change spaces and control characters."""
     batches = [next(each.batches(), None) for each in (finished, table)]
-    columns = [[] if batch is None else batch.column(table.text_column).to_pylist() for batch in batches]
-    for row, texts in enumerate(zip(*columns, strict=True)):
-        one, other = ("".join(filter(str.isalnum, text)) if isinstance(text, str) else "" for text in texts)
-        if one and other and one != other:
-            return row
+    for column in (table.text_column, table.pair_column):
+        if column is None or None in batches:
+            continue
+        texts = (batch.column(column).to_pylist() for batch in batches if batch is not None)
+        for row, pair in enumerate(zip(*texts, strict=True)):
+            one, other = ("".join(filter(str.isalnum, text)) if isinstance(text, str) else "" for text in pair)
+            if one and other and one != other:
+                return row
     return None
 
 
@@ -256,7 +258,7 @@ def _counts(finished: DocumentTable) -> tuple[int, int]:
     rows = without = 0
     for batch in finished.batches():
         rows += batch.num_rows
-        without += sum(map(is_unlabelled, batch.column(finished.text_column).to_pylist()))
+        without += sum(name in (None, "") for name in batch.column(finished.text_column).to_pylist())
     return rows, without
 
 

@@ -30,7 +30,7 @@ READS: dict[str, Handler] = {
 """What a GET of `/api/NAME` answers."""
 
 CHANGES: dict[str, Handler] = {
-    "edit": lambda session, given: session.edit(_mapping(given.get("edit")), given.get("burst"), given.get("once")),
+    "edit": lambda session, given: session.edit(_mapping(given.get("edit")), given.get("burst"), given.get("edit_id")),
     "undo": lambda session, _: session.step(back=True),
     "redo": lambda session, _: session.step(back=False),
     "resolve": lambda session, given: session.resolve(given.get("keep", "")),

@@ -15,12 +15,15 @@ from labelspace.serve.studio.answering import Answered
 from labelspace.serve.studio.clicks import Clicks, proposals
 from labelspace.serve.studio.documents import StudioPool
 from labelspace.serve.studio.export import Exports
-from labelspace.serve.studio.label_file import MOST_STEPS, LabelFile
+from labelspace.serve.studio.label_file import LabelFile
 from labelspace.serve.studio.study import Study, Task
 from labelspace.serve.studio.training import Training
 
 PROPOSED = 10
 """Documents that are proposed for a click at once."""
+
+REMEMBERED = 100
+"""Edits whose ids are known."""
 
 
 class Rename(NamedTuple):
@@ -55,8 +58,8 @@ class Session:
         self._answered: Answered | None = None
         self._renames: dict[tuple[str, str], Rename] = {}
         """By the texts of the label file before and after."""
-        self._made: deque[object] = deque(maxlen=MOST_STEPS)
-        """What tells the last edits apart; an edit whose answer got lost comes again."""
+        self._made: deque[object] = deque(maxlen=REMEMBERED)
+        """Ids of the last edits, as one whose answer got lost comes again."""
         work = (self.known, self._update)
         self._reading = threading.Thread(target=self.pool.encode, args=work, name="pool", daemon=True)
         self._reading.start()
@@ -109,16 +112,19 @@ class Session:
                 "clicks": self.clicks.to_dict(),
             }
 
-    def edit(self, edit: Mapping[str, Any], burst: object = None, once: object = None) -> dict[str, Any]:
-        """Change the labels, and return the state; an edit whose `once` has been made already changes nothing."""
+    def edit(self, edit: Mapping[str, Any], burst: object = None, edit_id: object = None) -> dict[str, Any]:
+        """Change the labels, and return the state; an edit with the id of one that was made changes nothing."""
         with self._lock:
-            if once is not None and once in self._made:
+            if edit_id is not None and edit_id in self._made:
                 return self.state()
-            state = self._change(
-                lambda: self.file.edit(edit, burst), renames=edit.get("label") if edit.get("do") == "name" else None
-            )
-            self._made.append(once)
-            return state
+            version = self.file.version
+            try:
+                return self._change(
+                    lambda: self.file.edit(edit, burst), renames=edit.get("label") if edit.get("do") == "name" else None
+                )
+            finally:
+                if self.file.version != version:  # also where the file could not be written
+                    self._made.append(edit_id)
 
     def step(self, back: bool) -> dict[str, Any]:
         """Take an edit back, or make it again, and return the state."""

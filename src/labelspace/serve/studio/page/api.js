@@ -23,13 +23,13 @@ async function read(response) {
 }
 
 async function ask(path, options) {
-  let response;
+  let response, found;
   try {
     response = await fetch(path, options);
+    found = await read(response);
   } catch {
     throw lost("The studio does not answer. Start it again with the same command, and open the new address.");
   }
-  const found = await read(response);
   if (response.status === 403) throw lost(found.problem);
   if (!response.ok) throw new Error(found.problem ?? response.statusText);
   return found;

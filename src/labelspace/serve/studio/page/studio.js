@@ -28,8 +28,8 @@ function edit(change, { burst = null, wait = false, force = false, then = null }
   if (label) change.of = label.name;
   if (label && "place" in change) change.was = label.descriptions[change.place] ?? null;
   const key = burst && JSON.stringify([change.do, change.label, change.place]);
-  const once = `${performance.timeOrigin} ${sent++}`; // so that it is made once, though it may be sent again
-  const made = { key, name: "edit", values: { edit: change, burst, once }, force, then };
+  const edit_id = `${performance.timeOrigin} ${sent++}`; // so that it is made once, though it may be sent again
+  const made = { key, name: "edit", values: { edit: change, burst, edit_id }, force, then };
   if (!key && queue.some((each) => JSON.stringify(each.values.edit) === JSON.stringify(change))) return; // asked for twice while it waits
   const before = key ? queue.findIndex((each) => each.key === key) : -1;
   queue.splice(before < 0 ? queue.length : before, before < 0 ? 0 : 1, made);
