@@ -275,11 +275,24 @@ def test_ctrl_c_before_anything_is_kept_writes_nothing(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize("option", ["--max-steps", "--epochs", "--learning-rate", "--pool"])
+@pytest.mark.parametrize("option", ["--max-steps", "--epochs", "--learning-rate"])
 def test_zero_shot_refuses_options_of_training(run, refused, label_file, tmp_path, option):
     line = refused(run("fit", label_file, "--method", "zero-shot", "--out", tmp_path / "model", option, 3))
     assert f"{option} does nothing with --method zero-shot" in line
     assert not (tmp_path / "model").exists()
+
+
+def test_a_pool_sets_the_limit_of_a_zero_shot_model_and_nothing_else(
+    run, refused, label_file, tiny_encoder_folder, tmp_path
+):
+    pool = tmp_path / "pool.csv"
+    pool.write_text("text\n" + "\n".join(tiny_rows(60)[0]) + "\n", encoding="utf-8")
+    line = ("fit", label_file, "--encoder", tiny_encoder_folder, "--method", "zero-shot", "--pool", pool)
+    assert "--pool with --method zero-shot tells the limit of --none" in refused(run(*line, "--out", tmp_path / "m"))
+    assert run(*line, "--none", "0.75", "--out", tmp_path / "m", "--quiet").exit_code == 0
+    model = load(tmp_path / "m")
+    assert (model.none_.way, type(model)) == ("coverage", ZeroShotClassifier)
+    assert 0 < model.none_.share < 1
 
 
 @pytest.mark.parametrize("option", ["--text-column", "--delimiter", "--encoding"])

@@ -310,8 +310,6 @@ def _train(model: Any, rows: tuple[Any, ...], checkpoint: Path | None, tensorboa
             tell(NOTHING_KEPT)
             _tell_of(checkpoint)
             raise typer.Exit(130) from None
-    if "verbose" in model.get_params():  # progress and callbacks are not saved with the model
-        model.set_params(verbose=False, callbacks=())
 
 
 def _save(

@@ -56,8 +56,8 @@ _PARTS = {
 }
 # Options that are not settings, with the methods that they apply to.
 _GOES_WITH = {
-    "pool": ("description", "consensus", "lacon"),
-    "none": ("description", "consensus", "lacon"),
+    "pool": ("description", "zero-shot", "consensus", "lacon"),
+    "none": ("description", "zero-shot", "consensus", "lacon"),
     "views": ("consensus",),
     "student": ("consensus",),
     "prior": ("consensus",),
@@ -170,11 +170,11 @@ def check_options(context: typer.Context, method: str, own: Mapping[str, Any], *
             *most, last = methods
             listed = f"{', '.join(most)} and {last}" if most else last
             raise ConfigError(f"{flag(name)} does nothing with --method {method}{implied}; it is for {listed}.")
-    if method == "lacon" and is_given(context, "pool"):
+    if method in ("lacon", "zero-shot") and is_given(context, "pool") and not several:
         if not is_given(context, "none"):
             raise ConfigError(
-                "--pool with --method lacon tells the limit of --none and does nothing else; add --none auto, or leave "
-                "--pool out."
+                f"--pool with --method {method} tells the limit of --none and does nothing else; add --none auto, or "
+                "leave --pool out."
             )
         if is_given(context, "pair_column"):
             raise ConfigError("--none needs documents of one text each, and --pair-column makes pairs; leave one out.")
