@@ -25,6 +25,22 @@ def test_evaluate_prints_json(run, saved, documents):
     assert not bare["baselines"]
 
 
+def test_another_model_can_be_measured_beside(
+    run, refused, saved, documents, label_file, tiny_encoder_folder, tmp_path
+):
+    options = ("--method", "zero-shot", "--encoder", tiny_encoder_folder, "--quiet")
+    other = tmp_path / "other"
+    assert run("fit", label_file, *options, "--out", other).exit_code == 0
+    result = run("evaluate", saved, documents, "--beside", other, "--no-baselines", "--json", "--quiet")
+    (beside,) = json.loads(result.stdout)["baselines"]
+    alone = json.loads(run("evaluate", other, documents, "--no-baselines", "--json", "--quiet").stdout)
+    assert beside["metrics"] == alone["metrics"]
+    assert beside["difference"].keys() == {"macro_f1", "accuracy", "only_this_right", "only_other_right"}
+    assert beside["difference"]["accuracy"].keys() == {"value", "low", "high"}
+    assert "minus" in run("evaluate", saved, documents, "--beside", other, "--no-baselines").stdout
+    assert "nowhere" in refused(run("evaluate", saved, documents, "--beside", tmp_path / "nowhere"))
+
+
 def test_evaluate_refuses_an_invalid_path_for_a_picture(run, refused, saved, documents, tmp_path):
     assert "nowhere" in refused(run("evaluate", saved, documents, "--confusion", tmp_path / "nowhere" / "x.png"))
     assert ".png, .svg, .pdf" in refused(run("evaluate", saved, documents, "--confusion", tmp_path / "x.gif"))

@@ -185,11 +185,14 @@ MODULES = {
         "Advice",
         "Baseline",
         "DescriptionAdvice",
+        "Difference",
         "DifficultyBand",
         "DraftChoice",
         "DraftJudge",
         "Estimate",
         "Evaluation",
+        "Interval",
+        "Intervals",
         "LabelMetrics",
         "Metrics",
         "PairAdvice",
@@ -360,8 +363,8 @@ COMMANDS = {
     """,
     "evaluate": """
         model file --text-column --pair-column --label-column --delimiter --encoding --confusion
-        --rejection-curve --count-none --no-baselines --threshold --min-probability --long-texts --anchor --encoder
-        --dtype --device --trust-remote-code --offline --json --quiet -q
+        --rejection-curve --count-none --beside --no-baselines --threshold --min-probability --long-texts --anchor
+        --encoder --dtype --device --trust-remote-code --offline --json --quiet -q
     """,
     "estimate": """
         model file --text-column --label-column --delimiter --encoding --figure --seed --device --trust-remote-code

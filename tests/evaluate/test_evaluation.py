@@ -70,12 +70,15 @@ def test_the_baselines_are_the_untrained_classifiers(trained, encoder, space, te
     found = evaluate(trained, texts, names)
     kinds = {"untrained: nearest verbalizer": "verbalizer", "untrained: mean of descriptions": "descriptions"}
     assert [baseline.name for baseline in found.baselines] == list(kinds)
-    for name, metrics, note in found.baselines:
-        alone = ZeroShotClassifier(space, encoder, anchor=kinds[name]).fit()
+    for baseline in found.baselines:
+        alone = ZeroShotClassifier(space, encoder, anchor=kinds[baseline.name]).fit()
         expected = evaluate(alone, texts, names, baselines=False).metrics
-        assert metrics is not None
-        assert metrics.to_dict() == pytest.approx(expected.to_dict())
-        assert note == ""
+        assert baseline.metrics is not None
+        assert baseline.metrics.to_dict() == pytest.approx(expected.to_dict())
+        assert baseline.note == ""
+        assert baseline.difference is not None
+        assert baseline.difference.accuracy.value == pytest.approx(found.metrics.accuracy - expected.accuracy)
+        assert baseline.difference.macro_f1.value == pytest.approx(found.metrics.macro_f1 - expected.macro_f1)
 
 
 @pytest.mark.parametrize("anchor", ["verbalizer", "descriptions"])
@@ -329,6 +332,72 @@ def test_frequent_confusions_come_largest_first_and_hold_abstentions():
     counts = csr_array(np.array([[9, 1, 0, 2], [0, 9, 3, 0], [1, 0, 9, 5]]))
     found = most_frequent_confusions(counts, ["a", "b", "c"], most=3)
     assert found == [("c", "none of these", 5), ("b", "c", 3), ("a", "none of these", 2)]
+
+
+# ---- intervals, and another model beside
+
+
+def test_the_scores_have_intervals(trained, texts, names):
+    found = evaluate(trained, texts, names, baselines=False)
+    for interval, score in zip(found.intervals, (found.metrics.macro_f1, found.metrics.accuracy), strict=True):
+        assert interval is not None
+        assert interval.value == pytest.approx(score)
+        assert interval.low < score < interval.high
+    line = next(line for line in found.to_text().splitlines() if line.startswith("95 %"))
+    accuracy = found.intervals.accuracy
+    assert line.endswith(f"accuracy {accuracy.low:.3f} to {accuracy.high:.3f}")
+    right = evaluate(trained, texts, trained.predict(texts), baselines=False)
+    assert "macro-F1 (no row is wrong)" in right.to_text()
+    assert right.to_dict()["intervals"]["macro_f1"] is None
+
+
+@pytest.mark.parametrize("none", [False, True])
+def test_another_model_beside_is_measured_as_it_would_be_alone(trained, encoder, texts, names, none):
+    # The same labels in another order, and a limit of its own that half of the texts do not reach.
+    labels = {"world": ["the court"], "sports": ["a team and players"], "money": ["a bank and money"]}
+    other = ZeroShotClassifier(labels, encoder).fit()
+    other.threshold = float(np.median(other.decision_function(texts).max(axis=1)))
+    own = [None if row in (2, 5) else name for row, name in enumerate(names)]
+    found = evaluate(trained, texts, own, beside=other, baselines=False, none=none)
+    alone = evaluate(other, texts, own, baselines=False, none=none)
+    assert 0 < alone.metrics.coverage < 1, "the test needs abstentions"
+    (beside,) = found.baselines
+    assert beside.name == "beside: ZeroShotClassifier"
+    assert beside.metrics is not None
+    assert beside.difference is not None
+    assert beside.metrics.to_dict() == pytest.approx(alone.metrics.to_dict())
+    difference = beside.difference
+    assert difference.accuracy.value == pytest.approx(found.metrics.accuracy - alone.metrics.accuracy)
+    documents = found.metrics.documents
+    counted = difference.only_this_right - difference.only_other_right
+    assert counted == round(difference.accuracy.value * documents)
+    row = next(line for line in found.to_text().split("minus")[1].splitlines() if line.startswith("beside"))
+    assert row.split()[-2:] == [str(difference.only_this_right), str(difference.only_other_right)]
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_a_model_beside_itself_does_not_differ(trained, texts, names):
+    table = pa.table({"text": texts, "label": names})
+    (beside,) = evaluate_table(trained, table, beside=trained, baselines=False).baselines
+    assert beside.difference == ((0, 0, 0), (0, 0, 0), 0, 0)
+
+
+def test_a_model_beside_that_cannot_be_compared_is_refused(trained, encoder, texts, names):
+    def beside(labels):
+        return ZeroShotClassifier(labels, encoder).fit()
+
+    with pytest.raises(ConfigError, match="the model beside lacks the label 'money'; two models can be compared where"):
+        evaluate(trained, texts, names, beside=beside(["sports", "world"]))
+    with pytest.raises(ConfigError, match="the model beside also has the label 'weather'"):
+        evaluate(trained, texts, names, beside=beside([*trained.label_space_.names, "weather"]))
+    with pytest.raises(ConfigError, match=r"beside must be a fitted classifier of labelspace\. Got str"):
+        evaluate(trained, texts, names, beside="old")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(NotFittedError):
+        evaluate(trained, texts, names, beside=ZeroShotClassifier(["sports"]))
+    space = LabelSpace.from_dict({"labels": list(trained.label_space_.names), "several": True})
+    several = ZeroShotClassifier(space, encoder).fit([f"{text} {row}" for row in range(9) for text in texts])
+    with pytest.raises(ConfigError, match="it may have several here"):
+        evaluate(trained, texts, names, beside=several)
 
 
 # ---- refusals

@@ -1,4 +1,4 @@
-"""Bootstrap intervals of a score, rank correlation, regression with an interval, and AUROC."""
+"""Rank correlation, regression with an interval, and AUROC."""
 
 import math
 from collections.abc import Sequence
@@ -7,13 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labelspace.bench.cards import METRICS
-from labelspace.checks import check_choice, check_number
 from labelspace.errors import InputError, ShapeError
-from labelspace.seeds import child_seed
-
-BLOCK = 2_000_000
-"""Counts held at once, which bounds the memory of a bootstrap for any number of labels."""
 
 
 class RankCorrelation(NamedTuple):
@@ -34,103 +28,6 @@ class Regression(NamedTuple):
 
     half_width: NDArray[np.float64] | None
     """[place] half-width of the 95 % interval of the mean; None for fewer than three points."""
-
-
-def bootstrap_interval(
-    targets: ArrayLike,
-    predicted: ArrayLike,
-    names_count: int,
-    *,
-    metric: str = "macro_f1_predicted",
-    repeats: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
-) -> tuple[float, float]:
-    """Return the percentile bootstrap interval of a score over the rows of a test set.
-
-    Drawing n rows with replacement equals n draws from the cells of the confusion matrix, with their shares as
-    probabilities. So each repeat is one multinomial draw, and the time hardly depends on the number of rows.
-
-    A macro figure is the mean over the labels that occur or are predicted in the drawn rows, as in the published
-    results. A prediction of -1 (none of the labels) is wrong, but no label's false positive.
-
-    Args:
-        targets: [text] column of each row's label.
-        predicted: [text] column of the predicted label; -1: none of the labels.
-        names_count: number of labels in the space.
-        metric: one of `cards.METRICS`.
-        repeats: number of draws, 1 or more.
-        level: share of the draws within the interval, above 0 and at most 1.
-        seed: seed of the draws.
-
-    Returns:
-        The lower and the upper end, from 0 to 1.
-
-    Raises:
-        ShapeError: not one prediction per target, or a column out of range.
-        InputError: no rows.
-        ConfigError: an unknown metric, or an option out of range.
-
-    Example:
-        >>> low, high = bootstrap_interval([0, 1] * 50, [0, 1] * 40 + [1, 0] * 10, 2)
-        >>> low < 0.8 < high, round(high - low, 2)
-        (True, 0.15)
-
-    Reference:
-        Efron and Tibshirani, 1993, chapter 13. The paper gives no intervals per model.
-    """
-    check_choice("metric", metric, METRICS)
-    check_number("repeats", repeats, least=1, whole=True)
-    check_number("level", level, above=0, most=1)
-    cells, counts = _confusion_cells(targets, predicted, names_count)
-    total = int(counts.sum())
-    generator = np.random.default_rng(child_seed(seed, "bootstrap"))
-    scores = []
-    left, block = repeats, max(1, BLOCK // max(len(counts), names_count))
-    while left:
-        drawn = generator.multinomial(total, counts / total, size=min(block, left))
-        scores.append(cell_scores(cells, drawn, names_count, metric))
-        left -= len(drawn)
-    low, high = np.quantile(np.concatenate(scores), [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
-
-
-def cell_scores(
-    cells: NDArray[np.int64], counts: NDArray[np.int64], names_count: int, metric: str
-) -> NDArray[np.float64]:
-    """Return the score of several confusion matrices over the same cells.
-
-    Args:
-        cells: [cell 2] true and predicted column of each cell; predicted -1: none of the labels.
-        counts: [repeat cell] number of rows in each cell.
-        names_count: number of labels in the space.
-        metric: one of `cards.METRICS`.
-
-    Returns:
-        [repeat] scores from 0 to 1.
-
-    Example:
-        >>> cells = np.array([[0, 0], [0, 1], [1, 1]])
-        >>> cell_scores(cells, np.array([[1, 1, 2], [2, 0, 2]]), 2, "accuracy").tolist()
-        [0.75, 1.0]
-    """
-    own, answer = cells.T
-    rows = counts.astype(np.float64)
-    right = own == answer
-    if metric == "accuracy":
-        return rows[:, right].sum(axis=1) / rows.sum(axis=1)
-    labels = np.arange(names_count)
-    hits = rows[:, right] @ (own[right, None] == labels)
-    support = rows @ (own[:, None] == labels)
-    guessed = rows @ (answer[:, None] == labels)
-    over, under = {
-        "macro_f1_predicted": (2 * hits, support + guessed),
-        "macro_precision_predicted": (hits, guessed),
-        "macro_recall_predicted": (hits, support),
-    }[metric]
-    each = np.divide(over, under, out=np.zeros_like(over), where=under > 0)
-    occurs = support + guessed > 0
-    return (each * occurs).sum(axis=1) / occurs.sum(axis=1)
 
 
 def kendall_tau(a: ArrayLike, b: ArrayLike) -> RankCorrelation:
@@ -233,24 +130,6 @@ def auroc(scores: ArrayLike, is_entailment: ArrayLike) -> float:
             f"an AUROC needs pairs of both kinds. Got {int(kinds.sum())} entailed of {len(kinds)}; give a mixed set."
         )
     return float(roc_auc_score(kinds.astype(bool), values))
-
-
-def _confusion_cells(
-    targets: ArrayLike, predicted: ArrayLike, names_count: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    own, answer = np.asarray(targets, dtype=np.int64), np.asarray(predicted, dtype=np.int64)
-    if own.ndim != 1 or own.shape != answer.shape:
-        raise ShapeError(f"predicted must hold one number per target {own.shape}. Got shape {answer.shape} instead.")
-    if not len(own):
-        raise InputError("there are no rows to draw from; give one or more.")
-    for what, values, least in (("targets", own, 0), ("predicted", answer, -1)):
-        if values.min() < least or values.max() >= names_count:
-            bad = values[(values < least) | (values >= names_count)][0]
-            raise ShapeError(f"{what} must be column numbers from {least} to {names_count - 1}. Got {bad} instead.")
-    # -1 is coded as the column after the last.
-    codes, counts = np.unique(own * (names_count + 1) + answer % (names_count + 1), return_counts=True)
-    places = codes % (names_count + 1)
-    return np.stack([codes // (names_count + 1), np.where(places == names_count, -1, places)], axis=1), counts
 
 
 def _same_length(a: ArrayLike, b: ArrayLike, *names: str) -> Sequence[NDArray[np.float64]]:

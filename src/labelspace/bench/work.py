@@ -13,16 +13,15 @@ from labelspace.bench.nli import MEAN, load_nli, nli_auroc, nli_fingerprint, pai
 from labelspace.bench.plan import Source, none_can_be_run
 from labelspace.bench.records import NLI_TASK
 from labelspace.bench.scoring import Cost, measured, score_task
-from labelspace.bench.statistics import bootstrap_interval
 from labelspace.bench.store import RunKey
 from labelspace.bench.tasks import Task
 from labelspace.errors import InputError
+from labelspace.evaluate.intervals import LEVEL, bootstrap_interval
 from labelspace.evaluate.metrics import Tally
 from labelspace.evaluate.provenance import provenance
 from labelspace.progress import Progress
 from labelspace.seeds import child_seed
 
-LEVEL = 0.95
 WITH_INTERVAL = ("macro_f1_predicted", "accuracy")
 
 Record = dict[str, Any]

@@ -75,6 +75,10 @@ def evaluate_command(
             'right, and "none of these" is one of the classes.',
         ),
     ] = False,
+    beside: Annotated[
+        Path | None,
+        typer.Option(metavar="MODEL", help="Another saved model of the same labels, to compare with on these rows."),
+    ] = None,
     no_baselines: Annotated[bool, typer.Option("--no-baselines", help="Skip the untrained baselines.")] = False,
     threshold: Threshold = None,
     min_probability: MinProbability = None,
@@ -89,6 +93,8 @@ def evaluate_command(
     quiet: Quiet = False,
 ) -> None:
     """Compare predictions with labels: macro-F1, accuracy, each label, confusion, and the untrained baselines.
+
+    --beside tells whether a new model is better than the one it shall replace, and how sure that is on these rows.
 
     For a model of several labels, the label column holds their names joined by |, and is empty for none: micro- and
     macro-F1, each label, and the mean number of labels.
@@ -111,11 +117,7 @@ def evaluate_command(
         raise ConfigError("--confusion and --rejection-curve name the same file; give two.")
     if model.is_dir() or not model.exists():
         _refuse_for_saved(context)
-        place = model
-        if offline and not model.is_dir():
-            from labelspace.classify.saved.fetching import model_folder
-
-            place = model_folder(model, offline=True)
+        place = _place(model, offline=offline)
         opened = open_model(
             place, threshold, min_probability, device, trust_remote_code, long_texts=long_texts, quiet=quiet
         )
@@ -137,6 +139,11 @@ def evaluate_command(
     from labelspace.evaluate import Rejections, confusion_figure, evaluate_table, rejection_figure
     from labelspace.evaluate.rejection import bands_text, rejection_rows, rejection_text
 
+    other = None
+    if beside is not None:
+        other = open_model(
+            _place(beside, offline=offline), device=device, trust_remote_code=trust_remote_code, quiet=quiet
+        )
     if opened.label_space_.several and (confusion is not None or rejection_curve is not None):
         raise ConfigError("--confusion and --rejection-curve are for one label a text; MODEL may give a text several.")
     kept = None if rejection_curve is None else Rejections()
@@ -148,6 +155,7 @@ def evaluate_command(
         label_column=label_column,
         none=count_none,
         baselines=not no_baselines,
+        beside=other,
         rejections=kept,
         **dialect,
         verbose=not quiet,
@@ -262,6 +270,15 @@ def _figures(only: str | None, label_column: str | None) -> list[str]:
         if name == "confusion" and label_column is None:
             raise ConfigError(f"--only {name} compares with labels; name their column with --label-column.")
     return [name for name in FIGURES if name in wanted]
+
+
+def _place(model: Path, *, offline: bool) -> Path:
+    """Return the folder of a saved model, or its name on the hub if the hub may be asked."""
+    if not offline or model.is_dir():
+        return model
+    from labelspace.classify.saved.fetching import model_folder
+
+    return model_folder(model, offline=True)
 
 
 def _refuse_for_saved(context: typer.Context) -> None:

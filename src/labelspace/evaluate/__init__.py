@@ -10,11 +10,14 @@ __all__ = [
     "Advice",
     "Baseline",
     "DescriptionAdvice",
+    "Difference",
     "DifficultyBand",
     "DraftChoice",
     "DraftJudge",
     "Estimate",
     "Evaluation",
+    "Interval",
+    "Intervals",
     "LabelMetrics",
     "Metrics",
     "PairAdvice",
@@ -57,6 +60,7 @@ if TYPE_CHECKING:
         rejection_figure,
         sphere_figure,
     )
+    from labelspace.evaluate.intervals import Difference, Interval, Intervals
     from labelspace.evaluate.metrics import LabelMetrics, Metrics
     from labelspace.evaluate.quality import Estimate, calibrate, estimate
     from labelspace.evaluate.rejection import (
@@ -81,6 +85,7 @@ __getattr__ = late_names(
             advice_figure confusion_figure consensus_figure estimate_figure label_similarity_figure map_figure
             rejection_figure sphere_figure
         """,
+        "intervals": "Difference Interval Intervals",
         "metrics": "LabelMetrics Metrics",
         "quality": "Estimate calibrate estimate",
         "report": "Baseline Evaluation",

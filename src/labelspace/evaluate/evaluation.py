@@ -28,6 +28,7 @@ from labelspace.corpus import Documents, Kind, as_targets, open_table
 from labelspace.corpus.documents import check_kind
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError, EncoderError, InputError
+from labelspace.evaluate.intervals import PairedTally, score_intervals
 from labelspace.evaluate.metrics import Tally
 from labelspace.evaluate.origin import origin_of
 from labelspace.evaluate.rejection import Rejections
@@ -46,8 +47,12 @@ BASELINES = {
 ALONE = "alone: "
 """Prefix of a view of a consensus that answers alone."""
 
+BESIDE = "beside: "
+"""Prefix of another model."""
+
 Block = tuple[Documents, Sequence[int]]
 Vectors = NDArray[np.float32]
+Columns = NDArray[np.intp]
 
 
 def evaluate(
@@ -57,10 +62,14 @@ def evaluate(
     *,
     none: bool = False,
     baselines: bool = True,
+    beside: Classifier | None = None,
     rejections: Rejections | None = None,
     verbose: bool = False,
 ) -> Evaluation | SeveralEvaluation:
     """Evaluate a classifier on labelled documents, beside the untrained encoder.
+
+    The figures have 95 % intervals, and so has each difference from what the model is compared with. They hold if the
+    documents were drawn at random from those that the model is for, and none was used to fit it.
 
     Args:
         model: a fitted classifier.
@@ -72,6 +81,8 @@ def evaluate(
         none: whether documents without a label fit no label, rather than being left out. Then an abstention is right
             there, and "none of these" is one of the classes of the figures. With several labels this is always so.
         baselines: False skips the untrained baselines, and with them the second encoding of the documents.
+        beside: another fitted classifier of the same labels, to compare with on the same documents; for one label a
+            text. Both abstain by their own limits.
         rejections: collects each document's correctness and uncertainty, for `Rejections.curves`; None: no collection.
         verbose: True shows how far it is.
 
@@ -80,7 +91,8 @@ def evaluate(
         may have several labels, a `SeveralEvaluation`, without baselines: the pool that would set their cuts is gone.
 
     Raises:
-        ConfigError: `model` is not a labelspace classifier, or `rejections` with several labels.
+        ConfigError: `model` or `beside` is not a labelspace classifier, `beside` has other labels, or `beside` or
+            `rejections` with several labels.
         InputError: an invalid document, an unknown label, no label at all, or `y` and `X` differ in length.
 
     Example:
@@ -89,12 +101,12 @@ def evaluate(
         >>> found = evaluate(clf, ["the match", "the vote", "a film"], ["sports", "politics", None])
         >>> found.metrics.documents, found.metrics.left_out, found.confusion.shape
         (2, 1, (2, 3))
-        >>> [name for name, _, _ in found.baselines]
+        >>> [baseline.name for baseline in found.baselines]
         ['untrained: nearest verbalizer', 'untrained: mean of descriptions']
         >>> evaluate(clf, ["the match", "a film"], ["sports", None], none=True).labels
         ('sports', 'politics', 'none of these')
     """
-    model = _checked(model)
+    model, beside = _checked(model, "model"), _checked_beside(beside, model)
     documents = model.read(X)
     if model.label_space_.several:
         return evaluate_sets(model, documents, y, rejections, verbose=verbose)
@@ -107,8 +119,8 @@ def evaluate(
     data = {"documents": len(documents), "sha256": digest.hexdigest()}
     size = at_once(len(model.label_space_))
     blocks = ((documents[at : at + size], targets[at : at + size]) for at in range(0, len(documents), size))
-    given: dict[str, Any] = {"none": none, "baselines": baselines, "rejections": rejections, "verbose": verbose}
-    return _evaluate(model, blocks, len(documents), data, **given)
+    given: dict[str, Any] = {"none": none, "baselines": baselines, "beside": beside, "rejections": rejections}
+    return _evaluate(model, blocks, len(documents), data, **given, verbose=verbose)
 
 
 def evaluate_table(
@@ -120,6 +132,7 @@ def evaluate_table(
     label_column: str = "label",
     none: bool = False,
     baselines: bool = True,
+    beside: Classifier | None = None,
     rejections: Rejections | None = None,
     delimiter: str = "auto",
     encoding: str = "auto",
@@ -136,6 +149,7 @@ def evaluate_table(
             may have several labels, their names joined by `|`; an empty cell means that no label applies.
         none: whether rows with an empty label fit no label, as in `evaluate`.
         baselines: False skips the untrained baselines.
+        beside: another fitted classifier of the same labels, as in `evaluate`.
         rejections: as in `evaluate`.
         delimiter: cell delimiter of CSV and TSV files, as in `open_table`.
         encoding: text encoding of CSV and TSV files, as in `open_table`.
@@ -145,7 +159,7 @@ def evaluate_table(
         An `Evaluation`, or a `SeveralEvaluation` where a text may have several labels.
 
     Raises:
-        ConfigError: `model` is not a labelspace classifier, or `rejections` with several labels.
+        ConfigError: `model` or `beside` cannot be taken, as in `evaluate`, or `rejections` with several labels.
         ColumnError: a column is missing.
         InputError: unreadable input, a row without a text, or an unknown label; raised before any document is encoded.
 
@@ -157,7 +171,7 @@ def evaluate_table(
         >>> evaluate_table(clf, table, baselines=False).metrics.documents
         2
     """
-    model = _checked(model)
+    model, beside = _checked(model, "model"), _checked_beside(beside, model)
     table = open_table(
         source,
         text_column=text_column,
@@ -181,15 +195,33 @@ def evaluate_table(
         (table.documents(batch), as_targets(batch.column(label_column), names, n_documents=batch.num_rows))
         for batch in table.batches()
     )
-    given: dict[str, Any] = {"none": none, "baselines": baselines, "rejections": rejections, "verbose": verbose}
-    return _evaluate(model, blocks, rows, table.fingerprint(), **given)
+    given: dict[str, Any] = {"none": none, "baselines": baselines, "beside": beside, "rejections": rejections}
+    return _evaluate(model, blocks, rows, table.fingerprint(), **given, verbose=verbose)
 
 
-def _checked(model: Any) -> Classifier:
+def _checked(model: Any, name: str) -> Classifier:
     if not isinstance(model, Answering):
-        raise ConfigError(f"model must be a fitted classifier of labelspace. Got {type(model).__name__} instead.")
+        raise ConfigError(f"{name} must be a fitted classifier of labelspace. Got {type(model).__name__} instead.")
     check_is_fitted(model)
     return answerer(model)
+
+
+def _checked_beside(beside: Any, model: Classifier) -> Classifier | None:
+    if beside is None:
+        return None
+    beside = _checked(beside, "beside")
+    if model.label_space_.several or beside.label_space_.several:
+        raise ConfigError("two models can be compared where a text has one label; it may have several here.")
+    own, others = model.label_space_.names, beside.label_space_.names
+    for what, lacking in (("lacks", set(own) - set(others)), ("also has", set(others) - set(own))):
+        if lacking:
+            raise ConfigError(
+                f"the model beside {what} the label {min(lacking)!r}; two models can be compared where they have the "
+                "same labels."
+            )
+    if beside.reads_ is not model.reads_:
+        raise ConfigError(f"the model reads {model.reads_} and the model beside {beside.reads_}; give two of a kind.")
+    return beside
 
 
 def untrained_encoder(encoder: Encoder) -> Encoder:
@@ -217,12 +249,15 @@ def _evaluate(
     *,
     none: bool,
     baselines: bool,
+    beside: Classifier | None,
     rejections: Rejections | None,
     verbose: bool,
 ) -> Evaluation:
     space = model.label_space_
     tally = Tally(space.names, none=none)
-    others: list[_Untrained | _Alone] = [_Untrained(_start(model), space, none=none)] if baselines else []
+    others: list[_Beside | _Untrained | _Alone] = [] if beside is None else [_Beside(beside, space, none=none)]
+    if baselines:
+        others.append(_Untrained(_start(model), space, none=none))
     if baselines and isinstance(model, JointClassifier):
         others.append(_Alone(model, none=none))
     seconds, done = 0.0, 0
@@ -241,7 +276,7 @@ def _evaluate(
                 # Ignore the model's threshold and limit: the curves show the effect of every limit.
                 rejections.add(answers.likeliest == own, answers.probabilities, answers.uncertainty)
             for other in others:
-                other.add(documents, own, vectors)
+                other.add(documents, own, answers.columns, vectors)
             done += len(texts)
             report(done, rows)
     metrics = tally.metrics()
@@ -249,6 +284,7 @@ def _evaluate(
         model=type(model).__name__,
         space=space.name,
         metrics=metrics,
+        intervals=score_intervals(tally.counts),
         per_label=tally.per_label(),
         labels=tally.names,
         none=none,
@@ -277,27 +313,66 @@ def _start(model: Classifier) -> Classifier:
 
 
 @final
+class _Compared:
+    """The answers of something beside the model's: their own metrics, and the difference."""
+
+    def __init__(self, names: Sequence[str], *, none: bool) -> None:
+        self._tally = Tally(names, none=none)
+        self._pairs = PairedTally(len(names), none=none)
+
+    def add(self, own: list[int], columns: Columns, others: Columns, confidence: Any) -> None:
+        """Count the model's columns and the other's."""
+        self._tally.add(own, others, confidence)
+        self._pairs.add(own, columns, others)
+
+    def result(self, name: str, left_out: int, note: str = "") -> Baseline:
+        """Return the baseline of all documents counted."""
+        metrics = replace(self._tally.metrics(), left_out=left_out)
+        return Baseline(name, metrics, note, self._pairs.difference())
+
+
+@final
+class _Beside:
+    """Another model, whose labels may stand in another order."""
+
+    def __init__(self, model: Classifier, space: LabelSpace, *, none: bool) -> None:
+        self._model = model
+        self._columns = np.array([space.names.index(name) for name in model.label_space_.names])
+        self._compared = _Compared(space.names, none=none)
+
+    def add(self, documents: Documents, own: list[int], columns: Columns, _: Vectors | None) -> None:
+        """Count some documents."""
+        answers = self._model.answers(documents)
+        others = np.where(answers.columns < 0, answers.columns, self._columns[answers.columns])
+        self._compared.add(own, columns, others, answers.confidence)
+
+    def results(self, left_out: int) -> tuple[Baseline, ...]:
+        """Return the other model as a baseline."""
+        return (self._compared.result(f"{BESIDE}{type(self._model).__name__}", left_out),)
+
+
+@final
 class _Alone:
     """Each view of a consensus by itself."""
 
     def __init__(self, model: JointClassifier, *, none: bool) -> None:
         self._names, self._head = model.label_space_.names, model.head_
-        self._tallies = [Tally(self._names, none=none) for _ in self._head.members]
+        self._compared = [_Compared(self._names, none=none) for _ in self._head.members]
 
-    def add(self, documents: Documents, own: list[int], _: Vectors | None) -> None:
+    def add(self, documents: Documents, own: list[int], columns: Columns, _: Vectors | None) -> None:
         """Count some documents."""
         # Views know the labels by the names that they were trained with.
-        before, columns = self._head.space, [self._head.columns[name] for name in self._names]
-        for member, tally in zip(self._head.members, self._tallies, strict=True):
-            scores = member.scores(list(documents.rows), before)[:, columns]
+        before, kept = self._head.space, [self._head.columns[name] for name in self._names]
+        for member, compared in zip(self._head.members, self._compared, strict=True):
+            scores = member.scores(list(documents.rows), before)[:, kept]
             found = replace(member.decision(), none=None).answers(self._names, scores)
-            tally.add(own, found.likeliest, found.confidence)
+            compared.add(own, columns, found.likeliest, found.confidence)
 
     def results(self, left_out: int) -> tuple[Baseline, ...]:
         """Return a baseline for each view."""
         return tuple(
-            Baseline(f"{ALONE}{_short(member)}", replace(tally.metrics(), left_out=left_out), "")
-            for member, tally in zip(self._head.members, self._tallies, strict=True)
+            compared.result(f"{ALONE}{_short(member)}", left_out)
+            for member, compared in zip(self._head.members, self._compared, strict=True)
         )
 
 
@@ -330,9 +405,9 @@ class _Untrained:
         self._decision = Decision(temperature=DecisionConfig.temperature)
         self._anchors = np.concatenate([anchor_matrix(vectors, space, kind) for kind in BASELINES.values()])
         self._windows = reads_windows(model)
-        self._tallies = {name: Tally(space.names, none=none) for name in BASELINES}
+        self._compared = {name: _Compared(space.names, none=none) for name in BASELINES}
 
-    def add(self, documents: Documents, own: list[int], vectors: Vectors | None) -> None:
+    def add(self, documents: Documents, own: list[int], columns: Columns, vectors: Vectors | None) -> None:
         """Count some documents; `vectors` are their known vectors, or None."""
         if self._encoder is None:
             return
@@ -342,17 +417,16 @@ class _Untrained:
         scores = cosines(vectors, anchors)
         if self._windows:  # long texts are read as the model reads them
             scores = read_on(encoder, documents.rows, scores, lambda texts: cosines(encoder.encode(texts), anchors))
-        for tally, found in zip(self._tallies.values(), np.split(scores, len(BASELINES), axis=1), strict=True):
+        for compared, found in zip(self._compared.values(), np.split(scores, len(BASELINES), axis=1), strict=True):
             answers = self._decision.answers(self._space.names, found)
-            tally.add(own, answers.likeliest, answers.confidence)
+            compared.add(own, columns, answers.likeliest, answers.confidence)
 
     def results(self, left_out: int) -> tuple[Baseline, ...]:
         """Return both baselines, or the reason why there are none."""
         if self._encoder is None:
             return tuple(Baseline(name, None, self._reason) for name in BASELINES)
         return tuple(
-            Baseline(name, replace(self._tallies[name].metrics(), left_out=left_out), self._note(kind))
-            for name, kind in BASELINES.items()
+            compared.result(name, left_out, self._note(BASELINES[name])) for name, compared in self._compared.items()
         )
 
     def _note(self, kind: str) -> str:

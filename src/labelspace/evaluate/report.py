@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from labelspace.evaluate.intervals import Difference, Interval, Intervals
 from labelspace.evaluate.metrics import NONE_OF_THESE, LabelMetrics, Metrics
 from labelspace.notebook import Shown
 from labelspace.text_table import text_table
@@ -22,16 +23,29 @@ NAME_WIDTH = 48
 
 
 class Baseline(NamedTuple):
-    """Metrics of the untrained encoder."""
+    """Metrics of something to compare the model with, on the same documents."""
 
     name: str
-    """`"untrained: nearest verbalizer"` or `"untrained: mean of descriptions"`."""
+    """`"untrained: nearest verbalizer"`, `"untrained: mean of descriptions"`, `"alone: "` and a view of a consensus, or
+    `"beside: "` and the class of the other model."""
 
     metrics: Metrics | None
     """None if there is no baseline; `note` gives the reason."""
 
     note: str
     """Reason for a missing baseline, or another remark; usually empty."""
+
+    difference: Difference | None = None
+    """The model's scores minus these; None if there are none."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values, ready for JSON."""
+        return {
+            "name": self.name,
+            "metrics": self.metrics and self.metrics.to_dict(),
+            "note": self.note,
+            "difference": self.difference and plain(self.difference),
+        }
 
 
 @final
@@ -48,6 +62,9 @@ class Evaluation(Shown):
     metrics: Metrics
     """Metrics over all documents."""
 
+    intervals: Intervals
+    """95 % intervals of macro-F1 and accuracy, if the documents were drawn at random."""
+
     per_label: tuple[LabelMetrics, ...]
     """Metrics of each label, in the order of the space."""
 
@@ -62,7 +79,7 @@ class Evaluation(Shown):
     "none of these", and empty if `none`."""
 
     baselines: tuple[Baseline, ...]
-    """The untrained encoder on the same documents; empty if not requested."""
+    """What the model is compared with: the untrained encoder, the views of a consensus, and the model `beside`."""
 
     provenance: dict[str, Any]
     """Code, versions, machine, seeds, data; see `provenance`."""
@@ -87,10 +104,8 @@ class Evaluation(Shown):
             "model": self.model,
             "label_space": self.space,
             "metrics": self.metrics.to_dict(),
-            "baselines": [
-                {"name": name, "metrics": metrics.to_dict() if metrics else None, "note": note}
-                for name, metrics, note in self.baselines
-            ],
+            "intervals": plain(self.intervals),
+            "baselines": [baseline.to_dict() for baseline in self.baselines],
             "per_label": [vars(row) for row in self.per_label],
             "labels": list(self.labels),
             "confusion": confusion_rows(self.counts, self.labels),
@@ -101,7 +116,7 @@ class Evaluation(Shown):
 
     def to_text(self) -> str:
         """Return plain-text tables: the metrics beside the baselines, each label, and the confusions."""
-        parts = [_headline(self), _summary(self), labels_text(self.per_label)]
+        parts = [_headline(self), _summary(self), _intervals(self), labels_text(self.per_label)]
         if len(self.labels) <= MATRIX_LABELS:
             parts.append(_matrix(self.confusion, self.labels))
         else:
@@ -110,6 +125,11 @@ class Evaluation(Shown):
 
     def __str__(self) -> str:
         return self.to_text()
+
+
+def plain(found: Intervals | Difference) -> dict[str, Any]:
+    """Return intervals as plain values, ready for JSON."""
+    return {name: one._asdict() if isinstance(one, Interval) else one for name, one in found._asdict().items()}
 
 
 def confusion_rows(counts: csr_array, labels: Sequence[str]) -> list[dict[str, Any]]:
@@ -167,11 +187,32 @@ def _headline(found: Evaluation) -> str:
 def _summary(found: Evaluation) -> str:
     rows = [["", "macro-F1", "accuracy", "kappa", "precision", "recall", "coverage", "on covered", "ECE"]]
     rows.append([found.model, *_numbers(found.metrics)])
-    for name, metrics, _ in found.baselines:
-        rows.append([name, *(_numbers(metrics) if metrics else ["-"] * 8)])
+    for other in found.baselines:
+        rows.append([other.name, *(_numbers(other.metrics) if other.metrics else ["-"] * 8)])
     # A reason shared by both baselines is printed once.
-    notes = dict.fromkeys(note for _, _, note in found.baselines if note)
+    notes = dict.fromkeys(other.note for other in found.baselines if other.note)
     return "\n".join([text_table(rows), *(f"note: {note}" for note in notes)])
+
+
+def _intervals(found: Evaluation) -> str:
+    """How much of the figures, and of the differences from what the model is compared with, may be luck."""
+    macro_f1, accuracy = found.intervals
+    own = "(no row is wrong)" if macro_f1 is None else f"{macro_f1.low:.3f} to {macro_f1.high:.3f}"
+    lines = [f"95 % intervals: macro-F1 {own}, accuracy {accuracy.low:.3f} to {accuracy.high:.3f}"]
+    rows = [[f"{found.model} minus", "macro-F1", "95 %", "accuracy", "95 %", "only this right", "only that right"]]
+    for other in found.baselines:
+        if other.difference is None:
+            continue
+        cells = (
+            cell
+            for one in (other.difference.macro_f1, other.difference.accuracy)
+            for cell in (f"{one.value:+.3f}", f"{one.low:+.3f} to {one.high:+.3f}")
+        )
+        only = (other.difference.only_this_right, other.difference.only_other_right)
+        rows.append([other.name, *cells, *(f"{count:,}" for count in only)])
+    if len(rows) > 1:
+        lines += ["", text_table(rows)]
+    return "\n".join(lines)
 
 
 def _numbers(metrics: Metrics) -> list[str]:

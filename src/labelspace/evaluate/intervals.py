@@ -1,0 +1,291 @@
+"""How much of a score is the luck of its rows: intervals of one model, and of the difference of two on the same rows.
+
+All of them take the rows as drawn at random and independent of one another. Drawing n rows with replacement equals n
+draws from the cells of the confusion matrix, with their shares as probabilities. So each repeat of a bootstrap is one
+multinomial draw, and the time hardly depends on the number of rows (Efron and Tibshirani, 1993, chapter 13).
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from labelspace.checks import check_choice, check_number
+from labelspace.errors import InputError, ShapeError
+from labelspace.seeds import child_seed
+
+SCORES = ("macro_f1", "accuracy", "macro_f1_predicted", "macro_precision_predicted", "macro_recall_predicted")
+"""The scores that have an interval; `evaluate.metrics` explains the names."""
+
+LEVEL = 0.95
+REPEATS = 1000
+
+BLOCK = 2_000_000
+"""Counts held at once, which bounds the memory of a bootstrap for any number of labels."""
+
+
+@final
+class Interval(NamedTuple):
+    """A score or a difference of scores, and its 95 % interval over the rows."""
+
+    value: float
+    """As measured."""
+
+    low: float
+    """Lower end."""
+
+    high: float
+    """Upper end."""
+
+
+@final
+class Intervals(NamedTuple):
+    """The 95 % intervals of a model's scores over the rows that it was evaluated on."""
+
+    macro_f1: Interval | None
+    """By bootstrap; None without a wrong row, because draws from right rows alone cannot differ."""
+
+    accuracy: Interval
+    """By Wilson, 1927, which also holds for few rows."""
+
+
+@final
+class Difference(NamedTuple):
+    """A model's scores minus another's on the same rows, with 95 % intervals by paired bootstrap."""
+
+    macro_f1: Interval
+    """Difference in macro-F1, -1 to 1; above 0 the model is better than the other."""
+
+    accuracy: Interval
+    """Difference in accuracy, -1 to 1."""
+
+    only_this_right: int
+    """Rows that the model has right and the other has wrong."""
+
+    only_other_right: int
+    """Rows that the other has right and the model has wrong."""
+
+
+def score_intervals(counts: csr_array) -> Intervals:
+    """Return the intervals of macro-F1 and accuracy.
+
+    Args:
+        counts: [label, label + 1] rows are true labels, columns predicted ones; the last holds abstentions.
+
+    Example:
+        >>> found = score_intervals(csr_array(np.array([[45, 5, 0], [5, 45, 0]])))
+        >>> [round(end, 2) for end in found.accuracy]
+        [0.9, 0.83, 0.94]
+        >>> [round(end, 2) for end in found.macro_f1]
+        [0.9, 0.84, 0.95]
+    """
+    from scipy.stats import binomtest
+
+    own, rows = counts.sum(axis=1), counts.tocoo()
+    labels, total = len(own), int(own.sum())
+    cells = np.stack([rows.row, np.where(rows.col == labels, -1, rows.col)], axis=1).astype(np.int64)
+    weights = rows.data.astype(np.int64)
+    right = int(weights[cells[:, 0] == cells[:, 1]].sum())
+    ends = binomtest(right, total).proportion_ci(LEVEL, method="wilson")
+    macro_f1 = None
+    if right < total:
+        [value] = cell_scores(cells, weights[None], labels, "macro_f1")
+        scores = [cell_scores(cells, drawn, labels, "macro_f1") for drawn in _draws(weights, labels)]
+        measured = _centred(float(value), np.concatenate(scores))
+        macro_f1 = measured._replace(low=max(0.0, measured.low), high=min(1.0, measured.high))
+    return Intervals(macro_f1, Interval(right / total, float(ends.low), float(ends.high)))
+
+
+@final
+class PairedTally:
+    """Count the answers of two models to the same rows, with one number for each combination that occurs.
+
+    Args:
+        labels: number of labels.
+        none: whether rows without a label fit none, as in `Tally`.
+
+    Example:
+        >>> tally = PairedTally(2)
+        >>> tally.add([0, 1] * 50, [0, 1] * 45 + [1, 0] * 5, [0, 1] * 40 + [0, 0] * 10)
+        >>> found = tally.difference()
+        >>> found.only_this_right, found.only_other_right, round(found.accuracy.value, 2)
+        (5, 5, 0.0)
+        >>> found.accuracy.low < 0 < found.accuracy.high
+        True
+    """
+
+    def __init__(self, labels: int, *, none: bool = False) -> None:
+        self._labels, self._none = labels + none, none
+        self._cells = np.empty((0, 3), dtype=np.int64)
+        self._counts = np.empty(0, dtype=np.int64)
+
+    def add(self, targets: ArrayLike, this: ArrayLike, other: ArrayLike) -> None:
+        """Count some rows.
+
+        Args:
+            targets: [text] column of the true label; -1: no label, which is left out unless none of them fits.
+            this: [text] column that the model predicts; -1: none of the labels.
+            other: [text] column that the other model predicts.
+        """
+        cells = np.stack([np.asarray(given, dtype=np.int64) for given in (targets, this, other)], axis=1)
+        if self._none:
+            cells[cells < 0] = self._labels - 1
+        cells = cells[cells[:, 0] >= 0]
+        ones = np.ones(len(cells), dtype=np.int64)
+        self._cells, places = np.unique(np.concatenate([self._cells, cells]), axis=0, return_inverse=True)
+        counted = np.concatenate([self._counts, ones])
+        self._counts = np.zeros(len(self._cells), dtype=np.int64)
+        np.add.at(self._counts, places.ravel(), counted)
+
+    def difference(self) -> Difference:
+        """Return the model's scores minus the other's; at least one row was counted."""
+        right = self._cells[:, 0, None] == self._cells[:, 1:]
+        only = [int(self._counts[right[:, one] & ~right[:, 1 - one]].sum()) for one in (0, 1)]
+        drawn = np.concatenate([self._minus(block) for block in _draws(self._counts, self._labels)], axis=1)
+        macro_f1, accuracy = (
+            _centred(float(value), scores)
+            for value, scores in zip(self._minus(self._counts[None])[:, 0], drawn, strict=True)
+        )
+        return Difference(macro_f1, accuracy, *only)
+
+    def _minus(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """[score repeat] the differences in macro-F1 and accuracy."""
+        this, other = (
+            [cell_scores(self._cells[:, [0, at]], counts, self._labels, score) for score in ("macro_f1", "accuracy")]
+            for at in (1, 2)
+        )
+        return np.array(this) - np.array(other)
+
+
+def bootstrap_interval(
+    targets: ArrayLike,
+    predicted: ArrayLike,
+    names_count: int,
+    *,
+    metric: str = "macro_f1_predicted",
+    repeats: int = REPEATS,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Return the percentile bootstrap interval of a score over the rows of a test set.
+
+    A macro figure is the mean over the labels that occur in the drawn rows or, if its name ends so, are predicted
+    there. A prediction of -1 (none of the labels) is wrong, but no label's false positive.
+
+    Args:
+        targets: [text] column of each row's label.
+        predicted: [text] column of the predicted label; -1: none of the labels.
+        names_count: number of labels in the space.
+        metric: one of `SCORES`.
+        repeats: number of draws, 1 or more.
+        level: share of the draws within the interval, above 0 and at most 1.
+        seed: seed of the draws.
+
+    Returns:
+        The lower and the upper end, from 0 to 1.
+
+    Raises:
+        ShapeError: not one prediction per target, or a column out of range.
+        InputError: no rows.
+        ConfigError: an unknown metric, or an option out of range.
+
+    Example:
+        >>> low, high = bootstrap_interval([0, 1] * 50, [0, 1] * 40 + [1, 0] * 10, 2)
+        >>> low < 0.8 < high, round(high - low, 2)
+        (True, 0.15)
+
+    Reference:
+        Efron and Tibshirani, 1993, chapter 13. The paper gives no intervals per model.
+    """
+    check_choice("metric", metric, SCORES)
+    check_number("repeats", repeats, least=1, whole=True)
+    check_number("level", level, above=0, most=1)
+    cells, counts = _confusion_cells(targets, predicted, names_count)
+    drawn = _draws(counts, names_count, repeats=repeats, seed=seed)
+    scores = np.concatenate([cell_scores(cells, block, names_count, metric) for block in drawn])
+    low, high = np.quantile(scores, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def cell_scores(
+    cells: NDArray[np.int64], counts: NDArray[np.int64], names_count: int, metric: str
+) -> NDArray[np.float64]:
+    """Return the score of several confusion matrices over the same cells.
+
+    Args:
+        cells: [cell 2] true and predicted column of each cell; predicted -1: none of the labels.
+        counts: [repeat cell] number of rows in each cell.
+        names_count: number of labels in the space.
+        metric: one of `SCORES`.
+
+    Returns:
+        [repeat] scores from 0 to 1.
+
+    Example:
+        >>> cells = np.array([[0, 0], [0, 1], [1, 1]])
+        >>> cell_scores(cells, np.array([[1, 1, 2], [2, 0, 2]]), 2, "accuracy").tolist()
+        [0.75, 1.0]
+    """
+    own, answer = cells.T
+    rows = counts.astype(np.float64)
+    right = own == answer
+    if metric == "accuracy":
+        return rows[:, right].sum(axis=1) / rows.sum(axis=1)
+    hits = rows[:, right] @ _indicator(own[right], names_count)
+    support, guessed = (rows @ _indicator(columns, names_count) for columns in (own, answer))
+    over, under = {
+        "macro_f1": (2 * hits, support + guessed),
+        "macro_f1_predicted": (2 * hits, support + guessed),
+        "macro_precision_predicted": (hits, guessed),
+        "macro_recall_predicted": (hits, support),
+    }[metric]
+    each = np.divide(over, under, out=np.zeros_like(over), where=under > 0)
+    occurs = support + (0 if metric == "macro_f1" else guessed) > 0
+    return (each * occurs).sum(axis=1) / occurs.sum(axis=1)
+
+
+def _draws(
+    counts: NDArray[np.int64], names_count: int, *, repeats: int = REPEATS, seed: int = 0
+) -> Iterator[NDArray[np.int64]]:
+    """Yield blocks of [repeat cell] counts, as many rows drawn with replacement in each repeat as there are."""
+    total = int(counts.sum())
+    generator = np.random.default_rng(child_seed(seed, "bootstrap"))
+    block = max(1, BLOCK // max(len(counts), names_count))
+    for done in range(0, repeats, block):
+        yield generator.multinomial(total, counts / total, size=min(block, repeats - done))
+
+
+def _centred(value: float, scores: NDArray[np.float64]) -> Interval:
+    """The percentiles of the draws, moved so that their mean is the measured value.
+
+    Draws leave out a third of the rows, and score lower where labels have few. With ten rows for each of 10,000 labels
+    the percentiles alone do not hold the value.
+    """
+    low, high = np.quantile(scores, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) + value - scores.mean()
+    return Interval(value, float(low), float(high))
+
+
+def _indicator(columns: NDArray[np.int64], names_count: int) -> csr_array:
+    """[cell label] 1 where a cell has the label. Sparse: dense, 10,000 labels and as many cells would take 0.8 GB."""
+    known = np.flatnonzero(columns >= 0)
+    return csr_array((np.ones(len(known)), (known, columns[known])), shape=(len(columns), names_count))
+
+
+def _confusion_cells(
+    targets: ArrayLike, predicted: ArrayLike, names_count: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    own, answer = np.asarray(targets, dtype=np.int64), np.asarray(predicted, dtype=np.int64)
+    if own.ndim != 1 or own.shape != answer.shape:
+        raise ShapeError(f"predicted must hold one number per target {own.shape}. Got shape {answer.shape} instead.")
+    if not len(own):
+        raise InputError("there are no rows to draw from; give one or more.")
+    for what, values, least in (("targets", own, 0), ("predicted", answer, -1)):
+        if values.min() < least or values.max() >= names_count:
+            bad = values[(values < least) | (values >= names_count)][0]
+            raise ShapeError(f"{what} must be column numbers from {least} to {names_count - 1}. Got {bad} instead.")
+    # -1 is coded as the column after the last.
+    codes, counts = np.unique(own * (names_count + 1) + answer % (names_count + 1), return_counts=True)
+    places = codes % (names_count + 1)
+    return np.stack([codes // (names_count + 1), np.where(places == names_count, -1, places)], axis=1), counts

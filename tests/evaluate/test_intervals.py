@@ -1,0 +1,240 @@
+"""Intervals equal those of slow loops over rows, hold what was measured, and tell two models apart where rows do."""
+
+import math
+import random
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labelspace.errors import ConfigError, InputError, ShapeError
+from labelspace.evaluate.intervals import SCORES, PairedTally, bootstrap_interval, cell_scores, score_intervals
+from labelspace.evaluate.metrics import Tally
+
+
+def rows_of_labels(count: int, labels: int, right: float, seed: int) -> tuple[list[int], list[int]]:
+    """Targets, and predictions that are right with a given probability and otherwise random, including "none"."""
+    draw = random.Random(seed)
+    targets = [draw.randrange(labels) for _ in range(count)]
+    predicted = [target if draw.random() < right else draw.randrange(-1, labels) for target in targets]
+    return targets, predicted
+
+
+# ---- one model, from its confusion matrix
+
+
+def tallied(targets: list[int], predicted: list[int], labels: int, *, none: bool = False) -> Tally:
+    tally = Tally([str(label) for label in range(labels)], none=none)
+    tally.add(targets, predicted)
+    return tally
+
+
+def test_the_interval_of_accuracy_is_wilsons():
+    targets, predicted = rows_of_labels(60, 3, 0.7, seed=7)
+    found = score_intervals(tallied(targets, predicted, 3).counts).accuracy
+    rows, share, z = 60, found.value, 1.959963984540054
+    middle = (share + z * z / (2 * rows)) / (1 + z * z / rows)
+    half = z / (1 + z * z / rows) * math.sqrt(share * (1 - share) / rows + z * z / (4 * rows * rows))
+    assert (found.low, found.high) == pytest.approx((middle - half, middle + half))
+
+
+def test_without_a_wrong_row_macro_f1_has_no_interval_and_accuracy_has_one():
+    found = score_intervals(tallied([0, 1] * 5, [0, 1] * 5, 2).counts)
+    assert found.macro_f1 is None
+    assert found.accuracy.value == found.accuracy.high == 1
+    assert 0.6 < found.accuracy.low < 0.8  # ten right rows say no more
+
+
+@pytest.mark.parametrize("none", [False, True])
+def test_the_interval_of_macro_f1_has_the_spread_of_a_loop_over_rows(none):
+    targets, predicted = rows_of_labels(150, 4, 0.6, seed=8)
+    if none:
+        targets = [-1 if row % 7 == 0 else target for row, target in enumerate(targets)]
+    tally = tallied(targets, predicted, 4, none=none)
+    found, value = score_intervals(tally.counts).macro_f1, tally.metrics().macro_f1
+    draw, scores = random.Random(9), []
+    for _ in range(300):
+        rows = [draw.randrange(150) for _ in range(150)]
+        drawn = tallied([targets[row] for row in rows], [predicted[row] for row in rows], 4, none=none)
+        scores.append(drawn.metrics().macro_f1)
+    low, high = np.quantile(scores, [0.025, 0.975]) - np.mean(scores) + value
+    assert found is not None
+    assert found == pytest.approx((value, low, high), abs=0.025)
+
+
+def test_the_interval_holds_the_score_where_labels_have_few_rows():
+    # Draws with replacement score lower there: their percentiles alone do not hold the score.
+    targets, predicted = rows_of_labels(10_000, 1_000, 0.7, seed=10)
+    tally = tallied(targets, predicted, 1_000)
+    found = score_intervals(tally.counts).macro_f1
+    assert found is not None
+    assert found.low < tally.metrics().macro_f1 < found.high
+    assert bootstrap_interval(targets, predicted, 1_000, metric="macro_f1")[1] < tally.metrics().macro_f1
+
+
+# ---- two models on the same rows
+
+
+def scores_of(targets: list[int], predicted: list[int], labels: int, *, none: bool) -> tuple[float, float]:
+    metrics = tallied(targets, predicted, labels, none=none).metrics()
+    return metrics.macro_f1, metrics.accuracy
+
+
+@pytest.mark.parametrize("none", [False, True])
+def test_the_difference_of_two_models_equals_that_of_a_loop_over_rows(none):
+    targets, this = rows_of_labels(120, 3, 0.7, seed=11)
+    _, guesses = rows_of_labels(120, 3, 0.5, seed=12)
+    other = [guess if row % 3 == 0 else answer for row, (guess, answer) in enumerate(zip(guesses, this, strict=True))]
+    targets = [-1 if row % 9 == 0 else target for row, target in enumerate(targets)]
+    tally = PairedTally(3, none=none)
+    for start in range(0, 120, 50):  # in batches
+        tally.add(*(column[start : start + 50] for column in (targets, this, other)))
+    found = tally.difference()
+    rows = [row for row in zip(targets, this, other, strict=True) if none or row[0] >= 0]
+    right = [(own == first, own == second) for own, first, second in rows]
+    assert found.only_this_right == sum(first and not second for first, second in right)
+    assert found.only_other_right == sum(second and not first for first, second in right)
+
+    def minus(drawn: list[tuple[int, int, int]]) -> list[float]:
+        own, first, second = (list(column) for column in zip(*drawn, strict=True))
+        pairs = zip(scores_of(own, first, 3, none=none), scores_of(own, second, 3, none=none), strict=True)
+        return [mine - theirs for mine, theirs in pairs]
+
+    measured, draw = minus(rows), random.Random(13)
+    scores = np.array([minus([draw.choice(rows) for _ in rows]) for _ in range(300)])
+    ends = np.quantile(scores, [0.025, 0.975], axis=0) - scores.mean(axis=0) + measured
+    for one, value, low, high in zip((found.macro_f1, found.accuracy), measured, *ends, strict=True):
+        assert one.value == pytest.approx(value)
+        assert one == pytest.approx((value, low, high), abs=0.03)
+
+
+def test_rows_that_both_answer_alike_narrow_the_difference():
+    # Two models of the same errors: what differs is known better than either score.
+    targets, this = rows_of_labels(400, 4, 0.6, seed=14)
+    other = [answer if row % 10 else target for row, (answer, target) in enumerate(zip(this, targets, strict=True))]
+    tally = PairedTally(4)
+    tally.add(targets, other, this)
+    found, alone = tally.difference(), score_intervals(tallied(targets, this, 4).counts)
+    assert found.accuracy.low > 0
+    assert found.only_other_right == 0
+    assert alone.macro_f1 is not None
+    assert found.macro_f1.high - found.macro_f1.low < 0.6 * (alone.macro_f1.high - alone.macro_f1.low)
+
+
+def test_two_models_of_the_same_answers_do_not_differ():
+    targets, this = rows_of_labels(50, 3, 0.6, seed=15)
+    tally = PairedTally(3)
+    tally.add(targets, this, this)
+    assert tally.difference() == ((0, 0, 0), (0, 0, 0), 0, 0)
+
+
+# ---- a bootstrap of any score
+
+
+def interval_by_hand(targets: list[int], predicted: list[int], labels: int, metric: str, repeats: int, seed: int):
+    """Draw rows with replacement, score each draw with the evaluation's own tally, sort."""
+    draw = random.Random(seed)
+    scores = []
+    for _ in range(repeats):
+        rows = [draw.randrange(len(targets)) for _ in targets]
+        tally = Tally([str(label) for label in range(labels)])
+        tally.add([targets[row] for row in rows], [predicted[row] for row in rows])
+        scores.append(getattr(tally.metrics(), metric))
+    return tuple(np.quantile(scores, [0.025, 0.975]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", SCORES)
+def test_an_interval_equals_that_of_a_loop_over_rows(metric):
+    targets, predicted = rows_of_labels(150, 4, 0.6, seed=1)
+    slow = interval_by_hand(targets, predicted, 4, metric, repeats=300, seed=2)
+    fast = bootstrap_interval(targets, predicted, 4, metric=metric, repeats=4000)
+    # The loop's own bounds vary by about 0.006 between seeds, at a width of 0.15.
+    assert fast == pytest.approx(slow, abs=0.025)
+
+
+@settings(max_examples=40)
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 3)), min_size=1, max_size=30),
+    metric=st.sampled_from(SCORES),
+)
+def test_the_score_of_a_draw_equals_the_score_of_its_rows(rows, metric):
+    cells = sorted(set(rows))
+    counts = [sum(row == cell for row in rows) for cell in cells]
+    tally = Tally(list("abcd"))
+    tally.add([own for own, _ in rows], [answer for _, answer in rows])
+    got = cell_scores(np.array(cells), np.array([counts, counts]), 4, metric)
+    assert got == pytest.approx([getattr(tally.metrics(), metric)] * 2, abs=1e-12)
+
+
+def test_an_interval_holds_the_score_and_narrows_with_rows():
+    widths = []
+    for count in (50, 500, 5000):
+        targets, predicted = rows_of_labels(count, 3, 0.7, seed=count)
+        accuracy = sum(own == answer for own, answer in zip(targets, predicted, strict=True)) / count
+        low, high = bootstrap_interval(targets, predicted, 3, metric="accuracy")
+        assert low < accuracy < high
+        widths.append(high - low)
+    # Each step has ten times the rows, so the width shrinks by the square root of ten.
+    assert widths[0] / widths[1] == pytest.approx(math.sqrt(10), rel=0.25)
+    assert widths[1] / widths[2] == pytest.approx(math.sqrt(10), rel=0.25)
+
+
+def test_the_interval_of_perfect_predictions_has_no_width():
+    assert bootstrap_interval([0, 1, 2], [0, 1, 2], 3) == (1.0, 1.0)
+
+
+def test_labels_without_a_row_lower_no_score():
+    assert bootstrap_interval([0, 1] * 9, [0, 1] * 9, 77) == (1.0, 1.0)
+
+
+def test_the_seed_fixes_the_interval():
+    targets, predicted = rows_of_labels(100, 3, 0.5, seed=3)
+    first, again, other = (bootstrap_interval(targets, predicted, 3, seed=seed) for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_a_higher_level_gives_a_wider_interval():
+    targets, predicted = rows_of_labels(100, 3, 0.5, seed=4)
+    low, high = bootstrap_interval(targets, predicted, 3, level=0.5)
+    wide_low, wide_high = bootstrap_interval(targets, predicted, 3, level=0.99)
+    assert wide_low < low < high < wide_high
+
+
+def test_bounded_memory_gives_a_similar_interval(monkeypatch):
+    targets, predicted = rows_of_labels(100, 3, 0.5, seed=5)
+    whole = bootstrap_interval(targets, predicted, 3)
+    monkeypatch.setattr("labelspace.evaluate.intervals.BLOCK", 30)
+    assert bootstrap_interval(targets, predicted, 3) == pytest.approx(whole, abs=1e-12)
+
+
+def test_ten_thousand_rows_of_77_labels_are_fast():
+    targets, predicted = rows_of_labels(10_000, 77, 0.6, seed=6)
+    started = time.perf_counter()
+    bootstrap_interval(targets, predicted, 77)
+    assert time.perf_counter() - started < 10  # a loop over rows takes minutes
+
+
+@pytest.mark.parametrize(
+    ("targets", "predicted", "error", "message"),
+    [
+        ([0, 1], [0], ShapeError, "one number per target"),
+        ([[0], [1]], [[0], [1]], ShapeError, "one number per target"),
+        ([], [], InputError, "no rows"),
+        ([0, 2], [0, 1], ShapeError, "targets must be column numbers from 0 to 1. Got 2"),
+        ([0, -1], [0, 1], ShapeError, "targets must be column numbers from 0 to 1. Got -1"),
+        ([0, 1], [0, -2], ShapeError, "predicted must be column numbers from -1 to 1. Got -2"),
+    ],
+    ids=["too few", "matrix", "nothing", "target above", "target missing", "answer below"],
+)
+def test_malformed_rows_are_refused(targets, predicted, error, message):
+    with pytest.raises(error, match=message):
+        bootstrap_interval(targets, predicted, 2)
+
+
+@pytest.mark.parametrize("option", [{"metric": "f1"}, {"repeats": 0}, {"level": 0}, {"level": 1.5}], ids=str)
+def test_invalid_options_are_refused(option):
+    with pytest.raises(ConfigError):
+        bootstrap_interval([0], [0], 2, **option)
