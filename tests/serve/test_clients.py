@@ -1,23 +1,28 @@
 """Many clients at once: each gets the answer of its own text; a full queue, and clients that go away."""
 
 import asyncio
+import copy
 import json
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from sklearn.base import clone
 
 from labelspace import LabelSpace, ZeroShotClassifier
+from labelspace.classify import Answers
 from labelspace.config import ServingConfig
 from labelspace.serve.app import make_app
 from labelspace.serve.batching import Batcher, BusyError, Job
 from labelspace.serve.label_texts import KnownTexts
+from labelspace.serve.measures import Measures
 from labelspace.serve.room import Room, Served
 from serve.service import TEXTS, Service, client_of, request, running, serving, wait_until
 
@@ -338,8 +343,48 @@ def test_texts_are_logged_only_where_asked(news: Any, capfd: pytest.CaptureFixtu
         assert other["label"] in (secret, f"{secret} again")
 
 
+def test_labels_are_counted_as_predict_gives_them(news: Any):
+    texts = ["the team won the match", "the bank said that prices rise", "players", "the market"]
+    limited = copy.copy(news)
+    limited.threshold = float(np.median(news.decision_function(texts).max(axis=1)))
+    expected = Counter(limited.predict(texts))
+    assert None in expected, "the test needs refusals"
+    assert len(expected) > 1, "the test needs answers"
+    with serving({"news": limited}) as found:
+        for text in texts:
+            found.ask(text)
+        # Options of the client's own are no labels of the model.
+        found.http.post("/predict/news", json={"inputs": "a", "parameters": {"candidate_labels": ["this", "that"]}})
+        lines = metrics(found)
+    counts = {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}
+    assert counts.pop('labelspace_no_label_total{model="news"}') == expected.pop(None)
+    told = {name: count for name, count in counts.items() if name.startswith("labelspace_labels_total")}
+    assert told == {f'labelspace_labels_total{{label="{label}",model="news"}}': expected[label] for label in expected}
+
+
+def test_each_of_several_labels_is_counted():
+    measures, labels = Measures(), ("sports", "world", "money")
+    chosen = np.array([[True, True, False], [False, False, False], [True, False, False]])
+    answers = Answers(
+        names=np.array(["sports|world", None, "sports"], dtype=object),
+        scores=np.zeros((3, 3), dtype=np.float32),
+        probabilities=np.zeros((3, 3)),
+        uncertainty=None,
+        labels=labels,
+        likeliest=np.zeros(3, dtype=np.intp),
+        chosen=chosen,
+    )
+    measures.answered("a", answers)
+    told = [line for line in measures.text().decode().splitlines() if "_total{" in line]
+    assert told == [
+        'labelspace_labels_total{label="sports",model="a"} 2.0',
+        'labelspace_labels_total{label="world",model="a"} 1.0',
+        'labelspace_no_label_total{model="a"} 1.0',
+    ]
+
+
 def test_the_room_knows_its_models(news: Any):
-    room = Room([Served("a", news), Served("b", news)], ServingConfig(), lambda _: None)
+    room = Room([Served("a", news), Served("b", news)], ServingConfig(), Measures())
     assert list(room.models) == ["a", "b"]
 
 
@@ -349,7 +394,7 @@ def test_texts_of_others_come_between_new_options(news: Any):
     done: list[str] = []
 
     async def both() -> None:
-        room = Room([known], ServingConfig(), lambda _: None)
+        room = Room([known], ServingConfig(), Measures())
         room.batcher.start()
 
         async def ask(who: str, *spaces: LabelSpace | None) -> None:
@@ -370,7 +415,7 @@ def test_options_of_a_client_that_has_gone_are_not_read_to_the_end(news: Any):
     options = LabelSpace.from_names([f"subject {number}" for number in range(90)])
 
     async def gone() -> None:
-        room = Room([known], ServingConfig(), lambda _: None)
+        room = Room([known], ServingConfig(), Measures())
         room.batcher.start()
         asked = asyncio.ensure_future(room.ask(known, ["the team"], [options]))
         while known.options and len(known.options.unknown(options)) == 90:

@@ -64,8 +64,7 @@ def make_app(
         200
     """
     measures = Measures()
-    room = Room(models, config or ServingConfig(), measures.run, log_texts=log_texts)
-    measures.waiting.set_function(lambda: room.batcher.waiting)
+    room = Room(models, config or ServingConfig(), measures, log_texts=log_texts)
     documents = described(OPERATIONS, keyed=bool(keys), without=OPEN)
 
     @contextlib.asynccontextmanager

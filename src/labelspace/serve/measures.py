@@ -2,7 +2,10 @@
 
 from typing import final
 
+import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from labelspace.classify.answers import Answers
 
 SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 TOGETHER = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
@@ -10,7 +13,7 @@ TOGETHER = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 @final
 class Measures:
-    """Counters of requests, seconds, and documents; none of them holds a text."""
+    """Counters of requests, seconds, documents and labels; none of them holds a text."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -21,6 +24,18 @@ class Measures:
             "labelspace_request_seconds", "Seconds a request took.", ["path"], buckets=SECONDS, registry=self.registry
         )
         self.documents = Counter("labelspace_documents", "Documents that were read.", registry=self.registry)
+        self.labels = Counter(
+            "labelspace_labels",
+            "Answers, by the model's own label.",
+            ["model", "label"],
+            registry=self.registry,
+        )
+        self.no_label = Counter(
+            "labelspace_no_label",
+            "Answers without a label.",
+            ["model"],
+            registry=self.registry,
+        )
         self.together = Histogram(
             "labelspace_run_documents",
             "Documents in one run of an encoder.",
@@ -35,6 +50,15 @@ class Measures:
         """Count a run of an encoder."""
         self.documents.inc(documents)
         self.together.observe(documents)
+
+    def answered(self, model: str, answers: Answers) -> None:
+        """Count the labels of a model's answers."""
+        own = answers.columns
+        chosen = answers.chosen if answers.chosen is not None else own[:, None] == np.arange(len(answers.labels))
+        for label, count in zip(answers.labels, chosen.sum(axis=0).tolist(), strict=True):
+            if count:
+                self.labels.labels(model, label).inc(count)
+        self.no_label.labels(model).inc(int((own < 0).sum()))
 
     def request(self, path: str, status: int, seconds: float) -> None:
         """Count a request."""

@@ -14,6 +14,7 @@ from labelspace.corpus import Documents, Kind
 from labelspace.errors import ConfigError
 from labelspace.labels import LabelSpace
 from labelspace.serve.batching import Batcher, Job
+from labelspace.serve.measures import Measures
 
 if TYPE_CHECKING:
     from labelspace.encoders import Encoder
@@ -132,7 +133,7 @@ class Room:
     Args:
         models: the models; their names differ.
         config: limits.
-        seen: called with the number of documents of each run of a model.
+        measures: what is counted.
         log_texts: True writes every text with its label to stderr, as JSON lines.
     """
 
@@ -140,14 +141,16 @@ class Room:
         self,
         models: Iterable[Served],
         config: ServingConfig,
-        seen: Callable[[int], object],
+        measures: Measures,
         *,
         log_texts: bool = False,
     ) -> None:
         self.log_texts = log_texts
         self.models = {served.name: served for served in models}
         self.config = config
-        self.batcher = Batcher(work, config, seen)
+        self.batcher = Batcher(work, config, measures.run)
+        measures.waiting.set_function(lambda: self.batcher.waiting)
+        self._measures = measures
 
     async def ask(
         self,
@@ -174,6 +177,9 @@ class Room:
                 for start in range(0, len(unknown), TOGETHER):
                     await self.batcher.submit(served, [], Asked(()), unknown[start : start + TOGETHER])
         answers, tokens = await self.batcher.submit(served, documents, Asked(tuple(spaces), count))
+        for space, own in zip(spaces, answers, strict=True):
+            if space is None:
+                self._measures.answered(served.name, own)
         if self.log_texts:
             for document, name in zip(documents, answers[0].names, strict=True):
                 told = {"model": served.name, "text": document, "label": _shown(spaces[0], name)}
