@@ -313,7 +313,9 @@ def test_evaluate_offline_does_not_ask_the_hub(hub: Hub, files: dict[str, bytes]
     load(NAME)
     hub.asked.clear()
     assert CliRunner().invoke(app, asked).exit_code == 0
+    assert CliRunner().invoke(app, [*asked, "--beside", NAME]).exit_code == 0
     assert hub.asked == []
+    assert "the hub was not asked" in CliRunner().invoke(app, [*asked, "--beside", "somebody/other"]).output
 
 
 def test_a_hub_that_is_not_there_is_one_clear_error(hub: Hub, clf: Any, monkeypatch: pytest.MonkeyPatch):

@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from labelspace import ZeroShotClassifier
+from labelspace.evaluate import evaluate_table
+
 PNG = b"\x89PNG"
 
 
@@ -39,6 +42,9 @@ def test_another_model_can_be_measured_beside(
     assert beside["difference"]["accuracy"].keys() == {"value", "low", "high"}
     assert "minus" in run("evaluate", saved, documents, "--beside", other, "--no-baselines").stdout
     assert "nowhere" in refused(run("evaluate", saved, documents, "--beside", tmp_path / "nowhere"))
+    assert "--beside takes a saved model. Got the file" in refused(
+        run("evaluate", saved, documents, "--beside", label_file)
+    )
 
 
 def test_evaluate_refuses_an_invalid_path_for_a_picture(run, refused, saved, documents, tmp_path):
@@ -109,9 +115,14 @@ def test_every_saved_model_has_a_rejection_curve(run, label_file, documents, tin
 
 
 def test_a_label_file_can_be_evaluated_without_training(run, label_file, documents, tiny_encoder_folder):
-    result = run("evaluate", label_file, documents, "--encoder", tiny_encoder_folder, "--anchor", "verbalizer")
-    assert result.exit_code == 0, result.output
-    assert "macro-F1" in result.stdout
+    options = ("--encoder", tiny_encoder_folder, "--no-baselines", "--json", "--quiet")
+    for anchor in ("verbalizer", "descriptions"):
+        alone = ZeroShotClassifier(label_file, tiny_encoder_folder, anchor=anchor).fit()
+        expected = evaluate_table(alone, documents, baselines=False).metrics
+        told = json.loads(run("evaluate", label_file, documents, *options, "--anchor", anchor).stdout)
+        assert told["metrics"] == pytest.approx(expected.to_dict())
+    told = json.loads(run("evaluate", label_file, documents, *options, "--threshold", "1").stdout)
+    assert told["metrics"]["coverage"] == 0
 
 
 @pytest.mark.parametrize("option", ["--encoder", "--anchor", "--dtype"])

@@ -1,5 +1,6 @@
 """`evaluate` scores the answers of `predict`, adds the untrained baselines, and records the provenance."""
 
+import copy
 import json
 import shutil
 from pathlib import Path
@@ -12,7 +13,7 @@ from rich.cells import cell_len
 from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 
-from labelspace import ConsensusClassifier, LabelSpace, ZeroShotClassifier, load
+from labelspace import ConsensusClassifier, LabelSpace, LaConClassifier, ZeroShotClassifier, load
 from labelspace.classify import WordsClassifier, distinct
 from labelspace.cli.printing import print_pairs
 from labelspace.encoders import Encoder
@@ -296,7 +297,7 @@ def test_the_text_shows_the_baselines_each_label_and_the_matrix(trained, texts, 
     lines = text.splitlines()
     assert lines[0] == "desk: 8 labelled documents, 3 labels"
     for start in ("DescriptionClassifier", "untrained: nearest verbalizer", "untrained: mean of descriptions"):
-        assert any(line.startswith(start) for line in lines)
+        assert sum(line.startswith(start) for line in lines) == 2, "in the table of metrics, and in that of differences"
     matrix = lines[next(i for i, line in enumerate(lines) if line.startswith("true \\ predicted")) + 1 :][:3]
     shown = [[0 if cell == "." else int(cell) for cell in line.split()[2:]] for line in matrix]
     assert shown == found.confusion[:, :-1].tolist()
@@ -338,17 +339,18 @@ def test_frequent_confusions_come_largest_first_and_hold_abstentions():
 
 
 def test_the_scores_have_intervals(trained, texts, names):
-    found = evaluate(trained, texts, names, baselines=False)
+    texts, own = texts * 4, trained.predict(texts * 4).tolist()
+    own[:8] = [next(name for name in names if name != answer) for answer in own[:8]]
+    found = evaluate(trained, texts, own, baselines=False)
     for interval, score in zip(found.intervals, (found.metrics.macro_f1, found.metrics.accuracy), strict=True):
-        assert interval is not None
         assert interval.value == pytest.approx(score)
         assert interval.low < score < interval.high
     line = next(line for line in found.to_text().splitlines() if line.startswith("95 %"))
     accuracy = found.intervals.accuracy
     assert line.endswith(f"accuracy {accuracy.low:.3f} to {accuracy.high:.3f}")
     right = evaluate(trained, texts, trained.predict(texts), baselines=False)
-    assert "macro-F1 (no row is wrong)" in right.to_text()
-    assert right.to_dict()["intervals"]["macro_f1"] is None
+    assert "macro-F1 (too few rows), accuracy 0." in right.to_text()
+    assert right.to_dict()["intervals"]["macro_f1"] == {"value": 1.0, "low": None, "high": None}
 
 
 @pytest.mark.parametrize("none", [False, True])
@@ -379,7 +381,19 @@ def test_another_model_beside_is_measured_as_it_would_be_alone(trained, encoder,
 def test_a_model_beside_itself_does_not_differ(trained, texts, names):
     table = pa.table({"text": texts, "label": names})
     (beside,) = evaluate_table(trained, table, beside=trained, baselines=False).baselines
-    assert beside.difference == ((0, 0, 0), (0, 0, 0), 0, 0)
+    assert beside.difference.macro_f1 == (0, None, None)
+    assert beside.difference.accuracy.low == -beside.difference.accuracy.high < 0
+    assert beside.difference[2:] == (0, 0)
+
+
+def test_models_whose_labels_were_renamed_alike_are_compared(trained, encoder, texts, names):
+    other, named = ZeroShotClassifier(trained.label_space_, encoder).fit(), copy.deepcopy(trained)
+    for model in (other, named):
+        model.rename_label("money", "cash")
+    own = ["cash" if name == "money" else name for name in names]
+    (beside,) = evaluate(named, texts, own, beside=other, baselines=False).baselines
+    assert beside.metrics is not None
+    assert beside.metrics.to_dict() == pytest.approx(evaluate(other, texts, own, baselines=False).metrics.to_dict())
 
 
 def test_a_model_beside_that_cannot_be_compared_is_refused(trained, encoder, texts, names):
@@ -394,6 +408,10 @@ def test_a_model_beside_that_cannot_be_compared_is_refused(trained, encoder, tex
         evaluate(trained, texts, names, beside="old")  # pyright: ignore[reportArgumentType]
     with pytest.raises(NotFittedError):
         evaluate(trained, texts, names, beside=ZeroShotClassifier(["sports"]))
+    pairs = LaConClassifier(list(trained.label_space_.names), encoder, epochs=1)
+    pairs.fit(list(zip(texts, texts[::-1], strict=True)), names)
+    with pytest.raises(ConfigError, match="the model reads texts and the model beside pairs of texts; give two of a"):
+        evaluate(trained, texts, names, beside=pairs)
     space = LabelSpace.from_dict({"labels": list(trained.label_space_.names), "several": True})
     several = ZeroShotClassifier(space, encoder).fit([f"{text} {row}" for row in range(9) for text in texts])
     with pytest.raises(ConfigError, match="it may have several here"):

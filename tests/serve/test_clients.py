@@ -359,7 +359,8 @@ def test_labels_are_counted_as_predict_gives_them(news: Any):
     counts = {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}
     assert counts.pop('labelspace_no_label_total{model="news"}') == expected.pop(None)
     told = {name: count for name, count in counts.items() if name.startswith("labelspace_labels_total")}
-    assert told == {f'labelspace_labels_total{{label="{label}",model="news"}}': expected[label] for label in expected}
+    every = news.label_space_.names
+    assert told == {f'labelspace_labels_total{{label="{label}",model="news"}}': expected[label] for label in every}
 
 
 def test_each_of_several_labels_is_counted():
@@ -374,11 +375,13 @@ def test_each_of_several_labels_is_counted():
         likeliest=np.zeros(3, dtype=np.intp),
         chosen=chosen,
     )
+    measures.expect("a", labels)
     measures.answered("a", answers)
     told = [line for line in measures.text().decode().splitlines() if "_total{" in line]
     assert told == [
         'labelspace_labels_total{label="sports",model="a"} 2.0',
         'labelspace_labels_total{label="world",model="a"} 1.0',
+        'labelspace_labels_total{label="money",model="a"} 0.0',
         'labelspace_no_label_total{model="a"} 1.0',
     ]
 

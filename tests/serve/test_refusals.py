@@ -276,7 +276,9 @@ def test_options_are_bounded(service: Service):
     }
     check("/v1/decisions", service.post("/v1/decisions", body), 413, "send at most 1,000 at once")
     body = {"inputs": "a", "parameters": {"candidate_labels": [str(n) for n in range(1001)]}}
-    check("/predict/news", service.post("/predict/news", body), 422, "2 to 1,000 options")
+    check("/predict/news", service.post("/predict/news", body), 413, "2 to 1,000 options. Got 1,001")
+    body["parameters"] = {"candidate_labels": ["alone"]}
+    check("/predict/news", service.post("/predict/news", body), 422, "2 to 1,000 options. Got 1 ")
     body["parameters"] = {"candidate_labels": ["a", "b" * 50_001]}
     check("/predict/news", service.post("/predict/news", body), 413, "option 2 is too long")
 

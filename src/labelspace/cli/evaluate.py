@@ -77,7 +77,7 @@ def evaluate_command(
     ] = False,
     beside: Annotated[
         Path | None,
-        typer.Option(metavar="MODEL", help="Another saved model of the same labels, to compare with on these rows."),
+        typer.Option(metavar="MODEL", help="Another saved model with the same labels, to compare with on these rows."),
     ] = None,
     no_baselines: Annotated[bool, typer.Option("--no-baselines", help="Skip the untrained baselines.")] = False,
     threshold: Threshold = None,
@@ -95,6 +95,7 @@ def evaluate_command(
     """Compare predictions with labels: macro-F1, accuracy, each label, confusion, and the untrained baselines.
 
     --beside tells whether a new model is better than the one it shall replace, and how sure that is on these rows.
+    --threshold and --min-probability are for MODEL alone, --long-texts for both.
 
     For a model of several labels, the label column holds their names joined by |, and is empty for none: micro- and
     macro-F1, each label, and the mean number of labels.
@@ -141,8 +142,14 @@ def evaluate_command(
 
     other = None
     if beside is not None:
+        if beside.is_file():
+            raise ConfigError(f"--beside takes a saved model. Got the file {beside}; fit it with --method zero-shot.")
         other = open_model(
-            _place(beside, offline=offline), device=device, trust_remote_code=trust_remote_code, quiet=quiet
+            _place(beside, offline=offline),
+            device=device,
+            trust_remote_code=trust_remote_code,
+            long_texts=long_texts,
+            quiet=quiet,
         )
     if opened.label_space_.several and (confusion is not None or rejection_curve is not None):
         raise ConfigError("--confusion and --rejection-curve are for one label a text; MODEL may give a text several.")

@@ -1,7 +1,7 @@
 """`evaluate`: a fitted classifier on labelled documents, beside two untrained baselines.
 
 Documents are processed in blocks of 4,096, fewer with thousands of labels: the window that `predict` encodes together.
-So memory does not grow with their number. Documents without a label are not encoded.
+So memory hardly grows with their number. Documents without a label are not encoded.
 """
 
 import hashlib
@@ -68,8 +68,8 @@ def evaluate(
 ) -> Evaluation | SeveralEvaluation:
     """Evaluate a classifier on labelled documents, beside the untrained encoder.
 
-    The figures have 95 % intervals, and so has each difference from what the model is compared with. They hold if the
-    documents were drawn at random from those that the model is for, and none was used to fit it.
+    Macro-F1 and accuracy have 95 % intervals, and so have their differences from what the model is compared with. They
+    hold if the documents were drawn at random from those that the model is for, and none was used to fit it.
 
     Args:
         model: a fitted classifier.
@@ -87,8 +87,9 @@ def evaluate(
         verbose: True shows how far it is.
 
     Returns:
-        An `Evaluation`. The baselines always name a label: threshold and limit apply to the model only. Where a text
-        may have several labels, a `SeveralEvaluation`, without baselines: the pool that would set their cuts is gone.
+        An `Evaluation`. The baselines always name a label: threshold and limit apply to the models only. Where a text
+        may have several labels, a `SeveralEvaluation`, without intervals and without baselines: the pool that would set
+        their cuts is gone.
 
     Raises:
         ConfigError: `model` or `beside` is not a labelspace classifier, `beside` has other labels, or `beside` or

@@ -5,6 +5,7 @@ draws from the cells of the confusion matrix, with their shares as probabilities
 multinomial draw, and the time hardly depends on the number of rows (Efron and Tibshirani, 1993, chapter 13).
 """
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple, final
 
@@ -20,7 +21,17 @@ SCORES = ("macro_f1", "accuracy", "macro_f1_predicted", "macro_precision_predict
 """The scores that have an interval; `evaluate.metrics` explains the names."""
 
 LEVEL = 0.95
+TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 REPEATS = 1000
+
+DRAWN = 20_000_000
+"""Counts drawn in all: with thousands of labels there are as many cells, and 1,000 draws would take a minute."""
+
+FEW = 5
+"""Rows of a kind below which a bootstrap says nothing: draws without any of them are too frequent."""
+
+HELD = 1_000_000
+"""Rows that are held before they are counted, 8 bytes each."""
 
 BLOCK = 2_000_000
 """Counts held at once, which bounds the memory of a bootstrap for any number of labels."""
@@ -33,10 +44,10 @@ class Interval(NamedTuple):
     value: float
     """As measured."""
 
-    low: float
-    """Lower end."""
+    low: float | None
+    """Lower end; None where too few rows can tell."""
 
-    high: float
+    high: float | None
     """Upper end."""
 
 
@@ -44,8 +55,8 @@ class Interval(NamedTuple):
 class Intervals(NamedTuple):
     """The 95 % intervals of a model's scores over the rows that it was evaluated on."""
 
-    macro_f1: Interval | None
-    """By bootstrap; None without a wrong row, because draws from right rows alone cannot differ."""
+    macro_f1: Interval
+    """By bootstrap; without ends if fewer than 5 rows are wrong, or right."""
 
     accuracy: Interval
     """By Wilson, 1927, which also holds for few rows."""
@@ -53,13 +64,14 @@ class Intervals(NamedTuple):
 
 @final
 class Difference(NamedTuple):
-    """A model's scores minus another's on the same rows, with 95 % intervals by paired bootstrap."""
+    """A model's scores minus another's on the same rows, with 95 % intervals; from -1 to 1."""
 
     macro_f1: Interval
-    """Difference in macro-F1, -1 to 1; above 0 the model is better than the other."""
+    """By paired bootstrap; without ends if fewer than 5 rows are answered differently."""
 
     accuracy: Interval
-    """Difference in accuracy, -1 to 1."""
+    """By Newcombe, 1998, "Improved confidence intervals for the difference between binomial proportions based on paired
+    data", method 10, which also holds for few rows."""
 
     only_this_right: int
     """Rows that the model has right and the other has wrong."""
@@ -81,21 +93,20 @@ def score_intervals(counts: csr_array) -> Intervals:
         >>> [round(end, 2) for end in found.macro_f1]
         [0.9, 0.84, 0.95]
     """
-    from scipy.stats import binomtest
-
     own, rows = counts.sum(axis=1), counts.tocoo()
     labels, total = len(own), int(own.sum())
     cells = np.stack([rows.row, np.where(rows.col == labels, -1, rows.col)], axis=1).astype(np.int64)
     weights = rows.data.astype(np.int64)
     right = int(weights[cells[:, 0] == cells[:, 1]].sum())
-    ends = binomtest(right, total).proportion_ci(LEVEL, method="wilson")
-    macro_f1 = None
-    if right < total:
-        [value] = cell_scores(cells, weights[None], labels, "macro_f1")
-        scores = [cell_scores(cells, drawn, labels, "macro_f1") for drawn in _draws(weights, labels)]
-        measured = _centred(float(value), np.concatenate(scores))
-        macro_f1 = measured._replace(low=max(0.0, measured.low), high=min(1.0, measured.high))
-    return Intervals(macro_f1, Interval(right / total, float(ends.low), float(ends.high)))
+    [value] = cell_scores(cells, weights[None], labels, "macro_f1")
+    macro_f1 = Interval(float(value), None, None)
+    if FEW <= right <= total - FEW:
+        drawn = np.concatenate([cell_scores(cells, block, labels, "macro_f1") for block in _draws(weights, labels)])
+        # Draws leave out a third of the rows, and score lower where labels have few: with ten rows for each of 10,000
+        # labels their percentiles do not hold the value. So these are moved by the difference of the means.
+        low, high = np.quantile(drawn, TAILS) + value - drawn.mean()
+        macro_f1 = Interval(float(value), max(0.0, float(low)), min(1.0, float(high)))
+    return Intervals(macro_f1, Interval(right / total, *_wilson(right, total)))
 
 
 @final
@@ -112,14 +123,14 @@ class PairedTally:
         >>> found = tally.difference()
         >>> found.only_this_right, found.only_other_right, round(found.accuracy.value, 2)
         (5, 5, 0.0)
-        >>> found.accuracy.low < 0 < found.accuracy.high
-        True
+        >>> [round(end, 2) for end in found.accuracy]
+        [0.0, -0.07, 0.07]
     """
 
     def __init__(self, labels: int, *, none: bool = False) -> None:
         self._labels, self._none = labels + none, none
-        self._cells = np.empty((0, 3), dtype=np.int64)
-        self._counts = np.empty(0, dtype=np.int64)
+        self._codes, self._counts = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        self._new: list[NDArray[np.int64]] = []
 
     def add(self, targets: ArrayLike, this: ArrayLike, other: ArrayLike) -> None:
         """Count some rows.
@@ -129,34 +140,72 @@ class PairedTally:
             this: [text] column that the model predicts; -1: none of the labels.
             other: [text] column that the other model predicts.
         """
-        cells = np.stack([np.asarray(given, dtype=np.int64) for given in (targets, this, other)], axis=1)
+        cells = np.stack([np.asarray(given, dtype=np.int64) for given in (targets, this, other)])
         if self._none:
             cells[cells < 0] = self._labels - 1
-        cells = cells[cells[:, 0] >= 0]
-        ones = np.ones(len(cells), dtype=np.int64)
-        self._cells, places = np.unique(np.concatenate([self._cells, cells]), axis=0, return_inverse=True)
-        counted = np.concatenate([self._counts, ones])
-        self._counts = np.zeros(len(self._cells), dtype=np.int64)
-        np.add.at(self._counts, places.ravel(), counted)
+        own, first, second = cells[:, cells[0] >= 0] + 1
+        self._new.append((own * (self._labels + 1) + first) * (self._labels + 1) + second)
+        # Not at each call: to sort what is held again and again would take longer than to answer.
+        if sum(map(len, self._new)) > max(HELD, len(self._codes)):
+            self._merge()
+
+    def _merge(self) -> None:
+        given = np.concatenate([self._codes, *self._new])
+        counts = np.concatenate([self._counts, np.ones(len(given) - len(self._codes), dtype=np.int64)])
+        self._codes, places = np.unique(given, return_inverse=True)
+        self._counts = np.zeros(len(self._codes), dtype=np.int64)
+        np.add.at(self._counts, places, counts)
+        self._new = []
 
     def difference(self) -> Difference:
         """Return the model's scores minus the other's; at least one row was counted."""
-        right = self._cells[:, 0, None] == self._cells[:, 1:]
-        only = [int(self._counts[right[:, one] & ~right[:, 1 - one]].sum()) for one in (0, 1)]
-        drawn = np.concatenate([self._minus(block) for block in _draws(self._counts, self._labels)], axis=1)
-        macro_f1, accuracy = (
-            _centred(float(value), scores)
-            for value, scores in zip(self._minus(self._counts[None])[:, 0], drawn, strict=True)
-        )
-        return Difference(macro_f1, accuracy, *only)
+        self._merge()
+        rest, second = np.divmod(self._codes, self._labels + 1)
+        own, first = np.divmod(rest, self._labels + 1)
+        cells = np.stack([own, first, second], axis=1) - 1
 
-    def _minus(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        """[score repeat] the differences in macro-F1 and accuracy."""
-        this, other = (
-            [cell_scores(self._cells[:, [0, at]], counts, self._labels, score) for score in ("macro_f1", "accuracy")]
-            for at in (1, 2)
+        def minus(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+            this, other = (cell_scores(cells[:, [0, at]], counts, self._labels, "macro_f1") for at in (1, 2))
+            return this - other
+
+        low, high = None, None
+        if self._counts[first != second].sum() >= FEW:
+            drawn = np.concatenate([minus(block) for block in _draws(self._counts, self._labels)])
+            low, high = np.quantile(drawn, TAILS).tolist()
+        right, wrong = own == first, own != first
+        also = own == second
+        both, this, other, neither = (
+            int(self._counts[which].sum()) for which in (right & also, right & ~also, wrong & also, wrong & ~also)
         )
-        return np.array(this) - np.array(other)
+        accuracy = _paired(both, this, other, neither)
+        return Difference(Interval(float(minus(self._counts[None])[0]), low, high), accuracy, this, other)
+
+
+def _wilson(right: int, total: int) -> tuple[float, float]:
+    from scipy.stats import binomtest
+
+    ends = binomtest(right, total).proportion_ci(LEVEL, method="wilson")
+    return float(ends.low), float(ends.high)
+
+
+def _paired(both: int, this: int, other: int, neither: int) -> Interval:
+    """Return the difference of two shares of right rows, by counts of the rows that both, one or neither have right."""
+    total = both + this + other + neither
+    first, second = (both + this) / total, (both + other) / total
+    (low, high), (low_second, high_second) = _wilson(both + this, total), _wilson(both + other, total)
+    product = (both + this) * (other + neither) * (both + other) * (this + neither)
+    agreed = both * neither - this * other
+    # With the continuity correction of the paper.
+    agreed = agreed - total / 2 if agreed > total / 2 else min(agreed, 0)
+    phi = agreed / math.sqrt(product) if product else 0.0
+
+    def reach(one: float, two: float) -> float:
+        return math.sqrt(max(0.0, one * one - 2 * phi * one * two + two * two))
+
+    value = first - second
+    return Interval(
+        value, value - reach(first - low, high_second - second), value + reach(high - first, second - low_second)
+    )
 
 
 def bootstrap_interval(
@@ -247,24 +296,18 @@ def cell_scores(
 
 
 def _draws(
-    counts: NDArray[np.int64], names_count: int, *, repeats: int = REPEATS, seed: int = 0
+    counts: NDArray[np.int64], names_count: int, *, repeats: int | None = None, seed: int = 0
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield blocks of [repeat cell] counts, as many rows drawn with replacement in each repeat as there are."""
+    """Yield blocks of [repeat cell] counts, as many rows drawn with replacement in each repeat as there are.
+
+    By default there are 1,000 repeats, and not less than 200 with very many cells.
+    """
+    repeats = repeats or max(REPEATS // 5, min(REPEATS, DRAWN // len(counts)))
     total = int(counts.sum())
     generator = np.random.default_rng(child_seed(seed, "bootstrap"))
     block = max(1, BLOCK // max(len(counts), names_count))
     for done in range(0, repeats, block):
         yield generator.multinomial(total, counts / total, size=min(block, repeats - done))
-
-
-def _centred(value: float, scores: NDArray[np.float64]) -> Interval:
-    """The percentiles of the draws, moved so that their mean is the measured value.
-
-    Draws leave out a third of the rows, and score lower where labels have few. With ten rows for each of 10,000 labels
-    the percentiles alone do not hold the value.
-    """
-    low, high = np.quantile(scores, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) + value - scores.mean()
-    return Interval(value, float(low), float(high))
 
 
 def _indicator(columns: NDArray[np.int64], names_count: int) -> csr_array:

@@ -63,7 +63,7 @@ class Evaluation(Shown):
     """Metrics over all documents."""
 
     intervals: Intervals
-    """95 % intervals of macro-F1 and accuracy, if the documents were drawn at random."""
+    """95 % intervals of macro-F1 and accuracy, for documents drawn at random."""
 
     per_label: tuple[LabelMetrics, ...]
     """Metrics of each label, in the order of the space."""
@@ -181,7 +181,8 @@ def _headline(found: Evaluation) -> str:
         fit_none = found.per_label[-1].support
         documents = f"{metrics.documents:,} documents, of which {fit_none:,} fit no label"
         return f"{found.space}: {documents}, {len(found.labels) - 1} labels"
-    return f"{found.space}: {metrics.documents:,} labelled documents, {len(found.labels)} labels{left_out}"
+    documents = f"{metrics.documents:,} labelled document{'' if metrics.documents == 1 else 's'}"
+    return f"{found.space}: {documents}, {len(found.labels)} labels{left_out}"
 
 
 def _summary(found: Evaluation) -> str:
@@ -196,23 +197,22 @@ def _summary(found: Evaluation) -> str:
 
 def _intervals(found: Evaluation) -> str:
     """How much of the figures, and of the differences from what the model is compared with, may be luck."""
-    macro_f1, accuracy = found.intervals
-    own = "(no row is wrong)" if macro_f1 is None else f"{macro_f1.low:.3f} to {macro_f1.high:.3f}"
-    lines = [f"95 % intervals: macro-F1 {own}, accuracy {accuracy.low:.3f} to {accuracy.high:.3f}"]
+    macro_f1, accuracy = (_ends(one, ".3f") for one in found.intervals)
+    lines = [f"95 % intervals: macro-F1 {macro_f1}, accuracy {accuracy}"]
     rows = [[f"{found.model} minus", "macro-F1", "95 %", "accuracy", "95 %", "only this right", "only that right"]]
     for other in found.baselines:
         if other.difference is None:
             continue
-        cells = (
-            cell
-            for one in (other.difference.macro_f1, other.difference.accuracy)
-            for cell in (f"{one.value:+.3f}", f"{one.low:+.3f} to {one.high:+.3f}")
-        )
-        only = (other.difference.only_this_right, other.difference.only_other_right)
-        rows.append([other.name, *cells, *(f"{count:,}" for count in only)])
+        *scores, this, that = other.difference
+        cells = [cell for one in scores for cell in (f"{one.value:+.3f}", _ends(one, "+.3f"))]
+        rows.append([other.name, *cells, f"{this:,}", f"{that:,}"])
     if len(rows) > 1:
         lines += ["", text_table(rows)]
     return "\n".join(lines)
+
+
+def _ends(one: Interval, form: str) -> str:
+    return "(too few rows)" if one.low is None else f"{one.low:{form}} to {one.high:{form}}"
 
 
 def _numbers(metrics: Metrics) -> list[str]:

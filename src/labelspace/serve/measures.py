@@ -1,5 +1,6 @@
 """What a service counts, for Prometheus."""
 
+from collections.abc import Iterable
 from typing import final
 
 import numpy as np
@@ -51,13 +52,18 @@ class Measures:
         self.documents.inc(documents)
         self.together.observe(documents)
 
+    def expect(self, model: str, labels: Iterable[str]) -> None:
+        """Begin at 0, so that a label's first answer is an increase."""
+        self.no_label.labels(model)
+        for label in labels:
+            self.labels.labels(model, label)
+
     def answered(self, model: str, answers: Answers) -> None:
         """Count the labels of a model's answers."""
         own = answers.columns
-        chosen = answers.chosen if answers.chosen is not None else own[:, None] == np.arange(len(answers.labels))
-        for label, count in zip(answers.labels, chosen.sum(axis=0).tolist(), strict=True):
-            if count:
-                self.labels.labels(model, label).inc(count)
+        given = own[own >= 0] if answers.chosen is None else np.nonzero(answers.chosen)[1]
+        for column, count in zip(*np.unique(given, return_counts=True), strict=True):
+            self.labels.labels(model, answers.labels[column]).inc(int(count))
         self.no_label.labels(model).inc(int((own < 0).sum()))
 
     def request(self, path: str, status: int, seconds: float) -> None:

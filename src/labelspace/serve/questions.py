@@ -191,7 +191,10 @@ def space_of(
             where,
         )
     if not 2 <= len(options) <= MOST_OPTIONS:
-        raise RefusedError(422, f"a question has 2 to {MOST_OPTIONS:,} options. Got {len(options)} instead.", where)
+        few = len(options) < 2
+        raise RefusedError(
+            422 if few else 413, f"a question has 2 to {MOST_OPTIONS:,} options. Got {len(options):,} instead.", where
+        )
     labels = [_label(room, number, option, where) for number, option in enumerate(options)]
     template, most = served.space.template if template is None else template, room.config.max_characters
     longest = max(len(label.phrase or "") for label in labels)

@@ -151,6 +151,8 @@ class Room:
         self.batcher = Batcher(work, config, measures.run)
         measures.waiting.set_function(lambda: self.batcher.waiting)
         self._measures = measures
+        for served in self.models.values():
+            measures.expect(served.name, served.labels)
 
     async def ask(
         self,
