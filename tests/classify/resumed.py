@@ -22,7 +22,7 @@ SPACE = {
 }
 SHORT = SearchConfig(rates=(1e-4, 1e-3), steps=2, documents=20)
 KINDS = ("description", "lacon", "uncertainty")
-TEXTS, NAMES = tiny_rows(60, seed=1, doubtful=0.3)
+TEXTS, NAMES = tiny_rows(60, seed=2, doubtful=0.3)
 
 
 def fit(kind: str, checkpoint: Path | None, callbacks: tuple = (), **options: Any) -> Any:

@@ -129,9 +129,10 @@ def test_an_export_that_computes_something_else_is_refused_and_the_older_one_sta
     export(clf, tmp_path / "out", to=to)
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     encode = ExportedEncoder.encode
-    monkeypatch.setattr(ExportedEncoder, "encode", lambda self, texts: -encode(self, texts))
-    with pytest.raises(EncoderError, match=r"do not compute what .* Nothing was written"):
-        export(clf, tmp_path / "out", to=to)
+    for factor in np.array([-1, 0.99, np.nan], dtype=np.float32):  # a hundredth less is ten times what is allowed
+        monkeypatch.setattr(ExportedEncoder, "encode", lambda self, texts, by=factor: encode(self, texts) * by)
+        with pytest.raises(EncoderError, match=r"do not compute what .* Nothing was written"):
+            export(clf, tmp_path / "out", to=to)
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn.base import clone
 
 from classify.conftest import TEXTS
 from labelspace.classify import predict_file
@@ -317,7 +318,9 @@ def test_a_label_that_looks_like_none_counts_as_a_label(source: Path, fitted: Ma
 def test_resuming_a_finished_file_without_rows_keeps_it(suffix: str, fitted: Maker, tmp_path: Path):
     clf, target, empty = fitted("zero-shot"), tmp_path / f"out.{suffix}", table().slice(0, 0)
     predict_file(clf, empty, target)
+    before = target.read_bytes()
     assert predict_file(clf, empty, target, resume=True).rows == 0
+    assert target.read_bytes() == before
 
 
 def test_a_stream_is_read_only_once(fitted: Maker, tmp_path: Path):
@@ -339,7 +342,9 @@ def test_a_finished_file_is_written_again_only_with_overwrite(source: Path, fitt
     predict_file(clf, source, tmp_path / "out.csv")
     with pytest.raises(InputError, match="exists already"):
         predict_file(clf, source, tmp_path / "out.csv")
-    predict_file(clf, source, tmp_path / "out.csv", overwrite=True)
+    before = (tmp_path / "out.csv").read_bytes()
+    predict_file(clone(clf).set_params(threshold=1.0).fit(), source, tmp_path / "out.csv", overwrite=True)
+    assert (tmp_path / "out.csv").read_bytes() != before
 
 
 def test_an_existing_column_is_not_overwritten(fitted: Maker, tmp_path: Path):

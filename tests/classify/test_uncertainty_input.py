@@ -126,6 +126,7 @@ def test_invalid_documents_and_labels_are_refused_in_one_line(X: Any, y: Any, me
     assert not hasattr(clf, "classes_")
 
 
+@pytest.mark.filterwarnings("ignore:1 of the 1 labelled documents have rows with different labels")
 def test_a_validation_share_without_a_row_is_refused_before_any_work(make: Maker, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(GaussianHead, "forward", lambda *_, **__: pytest.fail("work began"))
     for X, y in ((["a match", "a bank"], ["sports", "money"]), (["a match"] * 10, ["sports", "money"] * 5)):

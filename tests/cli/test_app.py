@@ -115,12 +115,23 @@ def test_without_a_command_the_help_is_shown_with_exit_code_2(run):
         (["lint", "--stict", "x.yaml"], "--stict"),
         (["fit", "labels.yaml", "--out", "m", "--max-steps", "many"], "--max-steps"),
         (["--verison"], "--verison"),
+        (
+            ["fit", "l.yaml", "--pool", "a.csv", "--pool", "b.csv"],
+            "--pool is there 2 times; give one file, or",
+        ),
+        (["fit", "l.yaml", "--labelled", "a.csv", "--labelled", "b.csv"], "--labelled is there 2 times"),
+        (["lint", "l.yaml", "--pool", "a.csv", "--pool", "b.csv"], "--pool is there 2 times"),
     ],
 )
 def test_wrong_use_is_one_line(run, refused, args, said):
     line = refused(run(*args))
     assert said in line
     assert "--help" in line
+
+
+def test_of_another_option_given_twice_the_last_counts(run, saved):
+    words = ("explain", saved, "a text", "--json", "--top")
+    assert run(*words, 2, "--top", 1).stdout == run(*words, 1).stdout
 
 
 @pytest.mark.parametrize("args", [["--help"], ["--version"], ["fit", "--help"], ["lint", "LABELS"], ["encoders"]])

@@ -53,7 +53,7 @@ def test_the_limit_is_set_on_the_held_out_record_of_the_model(run, doubting, sou
     silent = found.count(None)
     assert 0 < silent < 40
     assert f"({silent} without a label)" in result.stdout
-    assert ("warning: fit held out 9 rows, on which a coverage" in result.stderr) == (option == "--coverage")
+    assert ("warning: fit held out 9 rows, too few for a coverage" in result.stderr) == (option == "--coverage")
     assert load(doubting).limit_ is None, "the saved model does not change"
 
 
@@ -68,6 +68,7 @@ def test_full_coverage_overrides_a_saved_limit(run, doubting, source, tmp_path):
     limited = load(doubting).set_coverage(0.2).save(tmp_path / "limited")
     one, other = (run("predict", limited, source, *more).stdout.splitlines() for more in ((), ("--coverage", 1)))
     assert any(line.startswith("\t") for line in one)
+    assert len(other) == len(one)
     assert not any(line.startswith("\t") for line in other)
 
 
@@ -213,7 +214,8 @@ def test_a_model_that_measures_no_uncertainty_is_refused(
     monkeypatch.chdir(tmp_path)
     before = sorted(tmp_path.rglob("*"))
     line = refused(run("predict", saved, source, target, *args))
-    assert f"{args[0]} needs a model that measures uncertainty. Got a DescriptionClassifier instead" in line
+    assert f"{args[0]} needs a model that measures uncertainty, and MODEL is a DescriptionClassifier; fit one" in line
+    assert f"fit --pool FILE --none {'0.5' if args[0] == '--coverage' else 'auto'}" in line
     assert sorted(tmp_path.rglob("*")) == before
 
 

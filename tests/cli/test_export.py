@@ -32,6 +32,13 @@ def test_export_without_documents_checks_on_the_labels_descriptions_and_says_so(
     }
 
 
+def test_export_checks_a_bounded_number_of_documents(saved, documents, run, tmp_path, monkeypatch):
+    monkeypatch.setattr("labelspace.cli.export._DOCUMENTS", 3)
+    result = run("export", saved, tmp_path / "out", "--documents", documents)
+    assert result.exit_code == 0, result.output
+    assert "of 3 documents" in result.stdout
+
+
 def test_export_refuses_what_cannot_be_before_it_opens_the_model(documents, run, refused, tmp_path):
     missing = tmp_path / "no-such-model"
     assert "--to must be one of 'onnx', 'openvino'" in refused(run("export", missing, tmp_path / "out", "--to", "tf"))

@@ -112,7 +112,10 @@ def test_a_file_can_be_answered_on_stdout(run, saved, documents):
 def test_many_lines_keep_their_order(run, saved):
     lines = [f"line {number}" for number in range(600)]
     result = run("predict", saved, "-", input="\n".join(lines) + "\n")
-    assert [line.split("\t")[2] for line in result.stdout.splitlines()] == lines
+    told = [line.split("\t") for line in result.stdout.splitlines()]
+    assert [each[2] for each in told] == lines
+    _, scores = load(saved).predict(lines, return_scores=True)
+    assert [float(each[1]) for each in told] == pytest.approx(scores.max(axis=1), abs=1e-4)
 
 
 def test_empty_lines_are_kept_with_one_warning(run, saved):
@@ -267,6 +270,14 @@ def test_windows_on_a_limit_that_was_set_on_cut_texts_are_warned_of(run, saved, 
         assert said not in run("predict", folder, "-", *rest, input="a loan\n").stderr
 
 
+def test_explain_takes_texts_and_no_file(run, refused, saved, tmp_path):
+    file = tmp_path / "report.txt"
+    file.write_text("the team won")
+    assert f"{file} is a file, and explain takes texts" in refused(run("explain", saved, file))
+    for text in ("report.txt", f"read {file}", "a" * 5000 + ".txt", "ends with a point."):
+        assert run("explain", saved, text).exit_code == 0
+
+
 def test_explain_names_the_window(run, saved):
     told = run("explain", saved, LONG, "--long-texts", "windows")
     assert "\n  window " in told.stdout
@@ -275,12 +286,12 @@ def test_explain_names_the_window(run, saved):
 
 @pytest.mark.parametrize("command", ["predict", "explain", "evaluate"])
 def test_models_without_windows_and_wrong_words_are_refused(command, run, refused, saved, documents, tmp_path):
-    rest = () if command != "predict" else (tmp_path / "out.csv",)
-    said = refused(run(command, saved, documents, *rest, "--long-texts", "window"))
+    rest = {"predict": (documents, tmp_path / "out.csv"), "explain": ("a text",), "evaluate": (documents,)}[command]
+    said = refused(run(command, saved, *rest, "--long-texts", "window"))
     assert said == "error: long_texts must be one of 'cut', 'windows'. Got 'window' instead."
     pool = ["the team won", "a match was lost", "the bank closed", "prices rise"]
     WordsClassifier(["sports", "money"]).fit(pool, ["sports", "sports", "money", "money"]).save(tmp_path / "words")
-    said = refused(run(command, tmp_path / "words", documents, *rest, "--long-texts", "windows"))
+    said = refused(run(command, tmp_path / "words", *rest, "--long-texts", "windows"))
     assert said == "error: --long-texts is not for a WordsClassifier; leave it out."
 
 

@@ -57,8 +57,9 @@ def test_a_pool_means_the_description_method_and_its_cuts_are_told(run, line, po
     assert cuts["per_text"] == pytest.approx(1.2, abs=0.02)
 
 
-def test_a_limit_for_none_is_refused_before_any_training(run, refused, line, pool, tmp_path):
-    words = refused(run(*line, "--pool", pool, "--none", "auto", "--encoder", tmp_path / "never opened"))
+def test_a_limit_for_none_is_refused_before_any_training(run, refused, labels, pool, tmp_path):
+    never = ("--encoder", tmp_path / "never opened", "--out", tmp_path / "model")
+    words = refused(run("fit", labels, *never, "--pool", pool, "--none", "auto"))
     assert "--none does nothing where the label file says several: true" in words
 
 
@@ -97,8 +98,12 @@ def test_what_cannot_be_is_refused(run, refused, line, labels, pool, rows, label
     model = tmp_path / "model"
     assert "for one label a text" in refused(run("evaluate", model, rows, "--confusion", tmp_path / "a.png"))
     assert "about one label a text" in refused(run("estimate", model, pool))
-    assert "threshold does nothing with several labels" in refused(run("predict", model, pool, "--threshold", 0.1))
+    for option in ("--threshold", "--min-probability"):
+        assert f"{option} is for one label a text; MODEL gives several" in refused(
+            run("predict", model, pool, option, 0.1)
+        )
     assert "--coverage is for one label a text" in refused(run("predict", model, pool, "--coverage", 1))
+    assert "--risk is for one label a text" in refused(run("predict", model, pool, "--risk", 0.1))
     rows.write_text(rows.read_text().replace("sports|money", "sports|monye", 1))
     told = refused(run("evaluate", model, rows))
     assert "rows.csv: row 1: column 'label' holds 'monye', which is no label. Did you mean 'money'?" in told

@@ -24,12 +24,16 @@ def scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_tensorboard_files_hold_loss_and_rate_of_every_step(encoder: Encoder, space: LabelSpace, tmp_path: Path):
+    rates: list[float] = []
     with TensorBoardLogger(tmp_path / "log") as logger:
-        curve = train(encoder, space, callbacks=(logger,), max_steps=4)
+        record = lambda _, values: rates.append(values["learning_rate"])  # noqa: E731
+        curve = train(encoder, space, callbacks=(logger, record), max_steps=4)
     written = scalars(tmp_path / "log")
     assert written.keys() == {"loss", "learning_rate"}
-    as_float32 = [struct.unpack("f", struct.pack("f", loss))[0] for loss in curve.losses]
-    assert written["loss"] == list(zip([1, 2, 3, 4], as_float32, strict=True))
+    assert len(set(rates)) > 1
+    for name, values in {"loss": curve.losses, "learning_rate": rates}.items():
+        as_float32 = [struct.unpack("f", struct.pack("f", value))[0] for value in values]
+        assert written[name] == list(zip([1, 2, 3, 4], as_float32, strict=True))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from labelspace.classify.by_gaussians import ByGaussians
 from labelspace.classify.decision import RANKINGS
 from labelspace.corpus import Documents, as_targets
 from labelspace.errors import ConfigError, InputError, warn
-from labelspace.training.abstention import coverage_limit, least_answers, risk_limit
+from labelspace.training.abstention import coverage_limit, fewest_rows, least_answers, risk_limit
 from labelspace.training.uncertainty import HeldOut, Limit
 
 FEW_ROWS = 30
@@ -109,8 +109,8 @@ class AbstainingClassifier(BiEncoderClassifier):
             )
         if len(doubt) < FEW_ROWS:
             warn(
-                f"fit held out {len(doubt)} rows, on which a coverage of {coverage:g} stands badly: the share answered "
-                "of others may be far from it. Fit with a larger validation=, or in Python pass set_coverage "
+                f"fit held out {len(doubt)} rows, too few for a coverage of {coverage:g}: the share answered of others "
+                "may be far from it. Fit with a larger validation=, or in Python pass set_coverage "
                 f"{FEW_ROWS} documents or more."
             )
         self.limit_ = Limit(by, coverage_limit(doubt, coverage, to_come=True))
@@ -201,10 +201,13 @@ class AbstainingClassifier(BiEncoderClassifier):
                 )
         limit = risk_limit(doubt, wrong, risk, confidence=confidence, measures=measures)
         if limit is None:
+            needed = fewest_rows(risk, confidence=confidence, measures=measures)
+            why = "the surest are not right often enough, or too few"
+            if len(wrong) < needed:
+                why = f"{needed} would be needed even if all were right"
             raise InputError(
                 f"a risk of {risk:g} cannot be promised with confidence {confidence:g}: of {len(wrong)} rows "
-                f"{int(wrong.sum())} are wrong, and the surest are not right often enough, or too few. Ask for a "
-                "higher risk, or hold out more rows."
+                f"{int(wrong.sum())} are wrong, and {why}. Ask for a higher risk, or hold out more rows."
             )
         self.limit_ = Limit(by, limit)
         return self

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, final, runtime_checkable
+from typing import Protocol, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from labelspace.classify.distinct import tiles
 from labelspace.classify.none_of_these import NoneLimit
 from labelspace.classify.several import joined_names
 from labelspace.config import DecisionConfig
-from labelspace.errors import ConfigError
 from labelspace.training.abstention import Limit, entropy
 
 RANKINGS = ("auto", "uncertainty", "entropy")
@@ -31,25 +30,6 @@ class MeasuresDoubt(Protocol):
     def doubt(self, answers: Answers, by: str = "auto") -> NDArray[np.float64]:
         """Return the doubt of each document, [text]."""
         ...
-
-
-def measuring(model: Any, what: str) -> Any:
-    """Return the model if it measures uncertainty.
-
-    Args:
-        model: a fitted classifier.
-        what: the feature that needs it, for the error message.
-
-    Raises:
-        ConfigError: the model does not measure uncertainty.
-    """
-    if isinstance(model, MeasuresDoubt):
-        return model
-    name = getattr(model, "class_name", type(model).__name__)
-    raise ConfigError(
-        f"{what} needs a model that measures uncertainty. Got a {name} instead; fit one with "
-        "labelspace fit --labelled FILE --method uncertainty, or UncertaintyClassifier."
-    )
 
 
 @final

@@ -123,7 +123,7 @@ class DescriptionClassifier(AnchoredClassifier):
         Args:
             X: unlabelled documents, a path to a file of them, a `corpus.Pool`, or None. At most `search.documents` of
                 them are held in memory. Use documents like those to predict, but not the test set. With several
-                labels they are needed, and set the cut of each label (at most 5,000 of them).
+                labels they are needed, and set the cut of each label (at most 5,000 of them, or a `Pool` as drawn).
             y: with several labels, the labels of X, which set the cuts then: an indicator matrix, or for each document
                 a list of names; None: X is unlabelled. Else it is checked but not used.
 

@@ -94,7 +94,7 @@ class Explanation(Shown):
         if self.closeness is not None and self.closeness_limit is not None:
             lines.append(f"  {self.closeness:6.2f}  closeness, the limit is {self.closeness_limit:.2f}")
         if self.passage is not None:
-            lines.append(f"  window {self.passage.number} of {self.passage.of}: {_shortened(self.passage.text)}")
+            lines.append(f"  window {self.passage.number} of {self.passage.of}: {_shortened(self.passage.sentence)}")
         for entry in self.top:
             cut = "" if entry.cut is None else f"  cut {entry.cut:.3f}"
             lines.append(f"  {entry.score:6.3f}{cut}  p={entry.probability:.3f}  {entry.label}")

@@ -14,9 +14,9 @@ from labelspace.classify.by_words import ByWords
 from labelspace.classify.decision import Decision
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.encoding import own_vectors
-from labelspace.classify.explanation import Explanation, Quotes, check_asked, explain_answer, nearest_descriptions
+from labelspace.classify.explanation import Explanation, check_asked, explain_answer, nearest_descriptions
 from labelspace.classify.head import check_learnt
-from labelspace.classify.long_texts import speaking_passage
+from labelspace.classify.long_texts import windows_of
 from labelspace.classify.saved.cards import joint_card
 from labelspace.classify.saved.state import State
 from labelspace.errors import ConfigError, InputError
@@ -91,19 +91,21 @@ class JointClassifier(Classifier):
         words = head.words
         before = {name: first[column] for name, column in head.columns.items()}
         answers, member = self.answers([shown]), self._quoted()
-        winner = before[answers.labels[answers.likeliest[0]]]
-        passage = speaking_passage(member, shown, head.space, winner)
-        read = shown if passage is None else passage.text
-        quoted = _nearest(member, read, nearest) if member is not None and nearest else None
+        windows = windows_of(member, shown, head.space)
+
+        def quoted(name: str) -> tuple[tuple[str, float], ...]:
+            read = shown if windows is None else windows.best(before[name]).text
+            return () if member is None else _nearest(member, read, before[name], nearest)
+
         return explain_answer(
             shown,
             answers,
             space=self.label_space_,
             decision=self.decision(),
             top=top,
-            nearest=(lambda name: quoted(before[name])) if quoted is not None else None,
+            nearest=quoted if member is not None and nearest else None,
             words=(lambda name: words.spoken(shown, before[name], most=nearest)) if words is not None else None,
-            passage=passage,
+            passage=windows and windows.best(before[answers.labels[answers.likeliest[0]]]),
         )
 
     def _quoted(self) -> BiEncoderClassifier | None:
@@ -171,7 +173,7 @@ class JointClassifier(Classifier):
         super()._edit(space, change)
 
 
-def _nearest(member: BiEncoderClassifier, text: str, most: int) -> Quotes:
-    """Return the descriptions nearest to a text, by a view."""
+def _nearest(member: BiEncoderClassifier, text: str, label: str, most: int) -> tuple[tuple[str, float], ...]:
+    """Return the descriptions of a label nearest to a text, by a view."""
     vector = own_vectors(member.encoder_, member.read([text]))
-    return nearest_descriptions(vector, member.label_space_, member.label_vectors_, most=most)
+    return nearest_descriptions(vector, member.label_space_, member.label_vectors_, most=most)(label)

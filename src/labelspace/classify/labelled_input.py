@@ -80,6 +80,9 @@ def look_at(space: LabelSpace | None, X: Any, y: Any) -> Given:
 
     Raises:
         InputError: documents or labels are invalid.
+
+    Warns:
+        LabelSpaceWarning: a document has rows with different labels, or a column of labels is not read.
     """
     if y is None:
         _warn_of_unread_labels(X)
@@ -103,6 +106,7 @@ def look_at(space: LabelSpace | None, X: Any, y: Any) -> Given:
     rows = np.flatnonzero(targets >= 0)
     if not len(rows):
         return Given(documents, None)
+    _warn_of_disputed(documents.take(rows), targets[rows], space)
     return Given(
         documents,
         Supervision(
@@ -123,6 +127,21 @@ def _warn_of_unread_labels(X: Any) -> None:
     found = next((name for name in ("label", "labels") if name in columns), None)
     if found is not None and "text" in columns:
         warn(f"X has a column {found!r}, which is not read as labels; to learn from it, pass y=X[{found!r}].")
+
+
+def _warn_of_disputed(documents: Documents, targets: NDArray[np.intp], space: LabelSpace) -> None:
+    """Warn if the same document has rows with different labels, as two coders leave them."""
+    labels: dict[Any, set[int]] = {}
+    for document, target in zip(documents.rows, targets.tolist(), strict=True):
+        labels.setdefault(document, set()).add(target)
+    disputed = [(document, own) for document, own in labels.items() if len(own) > 1]
+    if disputed:
+        document, own = disputed[0]
+        names = ", ".join(sorted(space.names[target] for target in own))
+        warn(
+            f"{len(disputed)} of the {len(labels)} labelled documents have rows with different labels, such as "
+            f"{shown(document)} ({names}); each row counts. If coders disagreed, decide for one label."
+        )
 
 
 def _says_something(space: LabelSpace, *, pairs: bool) -> bool:

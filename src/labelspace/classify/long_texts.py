@@ -19,7 +19,7 @@ from labelspace.classify.distinct import at_once, in_windows
 from labelspace.classify.head import Judged
 from labelspace.config import LONG_TEXTS
 from labelspace.config.encoding import WINDOW
-from labelspace.encoders.passages import passages
+from labelspace.encoders.passages import passages, sentences
 from labelspace.errors import warn
 from labelspace.labels import LabelSpace
 
@@ -59,6 +59,9 @@ class Passage:
 
     text: str
     """Its text."""
+
+    sentence: str
+    """The sentence of it that speaks most for the label by itself."""
 
 
 def reads_windows(model: object) -> bool:
@@ -171,22 +174,40 @@ def joined(scores: Matrix, best: int | None) -> Matrix:
     return (np.rint(mean * GRID) / GRID).astype(np.float32)
 
 
-def speaking_passage(model: Any, text: str, space: LabelSpace, label: str) -> Passage | None:
-    """Return the window that speaks most for a label; None if the text fits or is cut.
+@final
+class Windows:
+    """The windows of a long text, and how much each speaks for each label.
 
     Args:
-        model: a fitted classifier.
-        text: the text.
+        model: a fitted classifier that reads windows.
+        text: a text longer than its encoder's limit.
         space: the labels.
-        label: name of the label.
     """
+
+    def __init__(self, model: Any, text: str, space: LabelSpace) -> None:
+        self._model, self._space = model, space
+        self._texts = passages(model.encoder_, text, overlap=OVERLAP)
+        # The first window is what cutting leaves.
+        self._scores = np.concatenate([self._judge(part) for part in ([text], self._texts[1:]) if part])
+
+    def _judge(self, texts: list[str]) -> Matrix:
+        return self._model.head_.judge(texts, self._space).scores
+
+    def best(self, label: str) -> Passage:
+        """Return the window that speaks most for a label, with the sentence of it that does so by itself."""
+        column = self._space.index(label)
+        number = int(self._scores[:, column].argmax())
+        text = self._texts[number]
+        parts = [part.strip() for part in sentences(text) if part.strip()]
+        sentence = parts[int(self._judge(parts)[:, column].argmax())]
+        return Passage(number + 1, len(self._texts), text, sentence)
+
+
+def windows_of(model: Any, text: str, space: LabelSpace) -> Windows | None:
+    """Return the windows of a text; None if it fits, or the model cuts it or is None."""
     if not reads_windows(model) or _tokens(model.encoder_, text) <= model.encoder_.max_tokens:
         return None
-    windows = passages(model.encoder_, text, overlap=OVERLAP)
-    column = space.index(label)
-    found = [model.head_.judge(part, space).scores[:, column] for part in ([text], windows[1:]) if part]
-    number = int(np.concatenate(found).argmax())
-    return Passage(number + 1, len(windows), windows[number])
+    return Windows(model, text, space)
 
 
 def tell_cost(model: Any, documents: Any, *, more: bool = False) -> None:

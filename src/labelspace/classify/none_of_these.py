@@ -32,10 +32,13 @@ FEWEST = 50
 """Fewest documents of the pool."""
 
 OUTDATED = (
-    "the limit for 'none of these' was set when the labels had other texts, and is not used; set it again with "
-    "documents"
+    "the limit for 'none of these' was set when the labels had other names or texts, and is not used; set it again "
+    "with documents"
 )
-"""What is said when the labels' texts have changed since."""
+"""What is said when the labels have changed since."""
+
+REMOVED = "that was before a label was removed, and more may get none since"
+"""What is said of the share once a label is gone."""
 
 Closeness = NDArray[np.float64]
 Columns = NDArray[np.intp]
@@ -85,7 +88,8 @@ class NoneLimit(Shown):
 
     def edited(self, change: Callable[[dict[str, Any]], dict[str, Any]], space: LabelSpace) -> "NoneLimit":
         """Return the limit after a label was renamed or removed."""
-        return replace(self, standard=self.standard.edited(change), texts=fingerprint(space))
+        note = REMOVED if len(space) < len(self.standard.of_labels) else self.note
+        return replace(self, standard=self.standard.edited(change), texts=fingerprint(space), note=note)
 
     def holds_for(self, space: LabelSpace) -> bool:
         """Return whether it was set for labels of these names and texts."""
@@ -170,7 +174,7 @@ def still_holding(limit: NoneLimit | None, space: LabelSpace) -> NoneLimit | Non
     """
     if limit is None or limit.holds_for(space):
         return limit
-    warn(f"{OUTDATED}.")
+    warn(f"{OUTDATED}, or change labels by rename_label and remove_label, which keep it.")
     return None
 
 

@@ -8,7 +8,7 @@ from labelspace.classify.encoding import own_vectors
 from labelspace.classify.explanation import Explanation, check_asked, explain_answer, nearest_descriptions
 from labelspace.classify.fitted import Fitted, check_fitted
 from labelspace.classify.head import Judged
-from labelspace.classify.long_texts import in_full, speaking_passage
+from labelspace.classify.long_texts import in_full, windows_of
 from labelspace.corpus import Documents, Kind
 from labelspace.encoders import Encoder
 from labelspace.labels import LabelSpace
@@ -30,29 +30,28 @@ class OnEncoder(Fitted):
                 none if the model does not read descriptions.
 
         Returns:
-            Scores, margin and nearest descriptions, and the window of a long text that speaks most for the winner, near
-            which these descriptions are; `print` shows them as text.
+            Scores, margin and nearest descriptions, and the window of a long text that speaks most for the winner. The
+            descriptions are those near the window that speaks most for their label. `print` shows all as text.
         """
         check_fitted(self)
         shown = check_asked(text, top, nearest, pairs=self.reads_ is Kind.PAIRS)
         documents = self.read([text if isinstance(text, tuple) else shown])
         answers = self.answers(documents)
-        passage = speaking_passage(self, shown, self.label_space_, answers.labels[answers.likeliest[0]])
-        if passage is not None:
-            documents = Documents([passage.text], Kind.TEXTS)
-        reads = nearest > 0 and self.head_.reads_descriptions
+        windows = windows_of(self, shown, self.label_space_)
+
+        def quoted(name: str) -> tuple[tuple[str, float], ...]:
+            read = documents if windows is None else Documents([windows.best(name).text], Kind.TEXTS)
+            vector = own_vectors(self.encoder_, read)
+            return nearest_descriptions(vector, self.label_space_, self.label_vectors_, most=nearest)(name)
+
         return explain_answer(
             shown,
             answers,
             space=self.label_space_,
             decision=self.decision(),
             top=top,
-            nearest=nearest_descriptions(
-                own_vectors(self.encoder_, documents), self.label_space_, self.label_vectors_, most=nearest
-            )
-            if reads
-            else None,
-            passage=passage,
+            nearest=quoted if nearest > 0 and self.head_.reads_descriptions else None,
+            passage=windows and windows.best(answers.labels[answers.likeliest[0]]),
         )
 
     def judge(self, documents: Sequence[Any], space: LabelSpace) -> Judged:

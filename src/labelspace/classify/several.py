@@ -66,7 +66,7 @@ def material(space: LabelSpace, X: Any, y: Any, labels_per_text: float | None, *
 
     Args:
         space: the labels.
-        X: documents, a path to a file of them, or a `corpus.Pool`.
+        X: documents, a path to a file of them, or a `corpus.Pool`, which is taken as it was drawn.
         y: their labels, as `as_label_sets` takes them; None: unlabelled documents.
         labels_per_text: the stated mean number of labels of a text, or None.
         seed: draws the documents if there are more than `DOCUMENTS`.

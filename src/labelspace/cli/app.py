@@ -33,7 +33,7 @@ from labelspace.cli import (
     train_nli,
 )
 from labelspace.cli.printing import one_line, only_our_words, tell
-from labelspace.cli.settings import SettingsCommand
+from labelspace.cli.settings import Command, SettingsCommand
 from labelspace.errors import LabelSpaceError, MissingDependencyError, OutputError, TrainingError
 from labelspace.version import __version__
 
@@ -147,19 +147,19 @@ def _options(
     pass
 
 
-app.command("init")(labels.init_command)
-app.command("lint")(labels.lint_command)
-app.command("draft")(draft.draft_command)
-app.command("encoders")(encoders.encoders_command)
+app.command("init", cls=Command)(labels.init_command)
+app.command("lint", cls=Command)(labels.lint_command)
+app.command("draft", cls=Command)(draft.draft_command)
+app.command("encoders", cls=Command)(encoders.encoders_command)
 app.command("fit", cls=fit.FitCommand)(fit.fit_command)
-app.command("predict")(predict.predict_command)
-app.command("evaluate")(evaluate.evaluate_command)
-app.command("estimate")(estimate.estimate_command)
-app.command("explain")(explain.explain_command)
-app.command("figures")(evaluate.figures_command)
-app.command("export")(export.export_command)
-app.command("serve")(serve.serve_command)
-app.command("studio")(studio.studio_command)
+app.command("predict", cls=Command)(predict.predict_command)
+app.command("evaluate", cls=Command)(evaluate.evaluate_command)
+app.command("estimate", cls=Command)(estimate.estimate_command)
+app.command("explain", cls=Command)(explain.explain_command)
+app.command("figures", cls=Command)(evaluate.figures_command)
+app.command("export", cls=Command)(export.export_command)
+app.command("serve", cls=Command)(serve.serve_command)
+app.command("studio", cls=Command)(studio.studio_command)
 app.command("prefinetune", cls=SettingsCommand)(prefinetune.prefinetune_command)
 app.command("train-nli", cls=SettingsCommand)(train_nli.train_nli_command)
 app.add_typer(bench.app, name="bench")

@@ -20,6 +20,7 @@ from labelspace.cli.options import (
     listed_names,
 )
 from labelspace.cli.printing import busy, hush, note, print_json
+from labelspace.cli.settings import Command
 from labelspace.config import EncodingConfig
 from labelspace.errors import ConfigError, InputError
 
@@ -57,7 +58,7 @@ ByDtype = Annotated[
 ]
 
 
-@app.command("run")
+@app.command("run", cls=Command)
 def run_command(
     models: Annotated[
         list[str],
@@ -142,7 +143,7 @@ def run_command(
         _print_report(report, store)
 
 
-@app.command("tasks")
+@app.command("tasks", cls=Command)
 def tasks_command(data: Data = None, offline: Offline = False, as_json: AsJson = False) -> None:
     """List the data sets and whether each is available; with --offline, whether the hub's cache has it."""
     from labelspace.bench import BTZSC, MTEB, find_tasks
@@ -163,7 +164,7 @@ def tasks_command(data: Data = None, offline: Offline = False, as_json: AsJson =
     print(f"\n{len(found.present)} of {len(cards)} present ({place})")
 
 
-@app.command("table")
+@app.command("table", cls=Command)
 def table_command(
     store: Store = DEFAULT_STORE,
     metric: Metric = "macro_f1_predicted",
@@ -186,7 +187,7 @@ def table_command(
         print("\n\n".join(table.to_markdown(by) if markdown else table.to_text(by) for table in tables))
 
 
-@app.command("compare")
+@app.command("compare", cls=Command)
 def compare_command(
     model: Measured,
     store: Store = DEFAULT_STORE,
@@ -210,7 +211,7 @@ def compare_command(
         print(found.to_text())
 
 
-@app.command("export")
+@app.command("export", cls=Command)
 def export_command(
     model: Measured,
     out: Annotated[Path, typer.Option(help="JSON file to write.")],
@@ -254,7 +255,7 @@ def export_command(
         note(f"the leaderboard will not take it: {len(missing)} data sets are missing, such as {missing[0]}.")
 
 
-@app.command("figures")
+@app.command("figures", cls=Command)
 def figures_command(
     out: Annotated[Path, typer.Option(help="Folder for the figures, created if missing.")],
     store: Store = DEFAULT_STORE,

@@ -1,5 +1,6 @@
 """`labelspace explain`: why a text has its label."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -38,6 +39,9 @@ def explain_command(
     """Explain the label of a text: scores, margin and the nearest descriptions."""
     check_number("--top", top, least=1, whole=True)
     check_number("--nearest", nearest, least=0, whole=True)
+    for text in texts:
+        if _names_file(text):
+            raise ConfigError(f"{text} is a file, and explain takes texts; give what it holds, in quotes.")
     opened = open_model(
         model, threshold, min_probability, device, trust_remote_code, long_texts=long_texts, to_answer=True
     )
@@ -53,3 +57,11 @@ def explain_command(
         print_json([explanation.to_dict() for explanation in explanations])
     else:
         print(harmless("\n\n".join(str(explanation) for explanation in explanations)))
+
+
+def _names_file(text: str) -> bool:
+    """Return whether a text is the path of a file, as `report.txt`."""
+    try:
+        return bool(Path(text).suffix) and Path(text).is_file()
+    except (OSError, ValueError):  # too long for a name, or with a null character
+        return False

@@ -156,6 +156,8 @@ def open_model(
         model = (open_to_answer if to_answer else load)(folder, device=device, trust_remote_code=trust_remote_code)
     read = getattr(model, "long_texts", None)
     for name in given:
+        if model.label_space_.several and name != "long_texts":
+            raise ConfigError(f"{flag(name)} is for one label a text; MODEL gives several, by a cut of each label.")
         if not hasattr(model, name):
             other = "min_probability" if name == "threshold" else "threshold"
             cure = "leave it out" if name == "long_texts" else f"use {flag(other)}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -227,17 +227,27 @@ def _check_doubt(coverage: float | None, risk: float | None, most_uncertain: int
 
 def _set_limit(model: Any, coverage: float | None, risk: float | None) -> None:
     """Set the limit, from the held-out rows recorded in the model; a coverage of 1 takes all limits away."""
-    from labelspace.classify.decision import MeasuresDoubt, measuring
+    from labelspace.classify.decision import MeasuresDoubt
 
-    if coverage is not None:
+    doubts = isinstance(cast("object", model), MeasuresDoubt)
+    for option, value in (("--coverage", coverage), ("--risk", risk)):
+        if value is None:
+            continue
         if model.label_space_.several:
-            raise ConfigError("--coverage is for one label a text; the cuts of several labels decide, so leave it out.")
-        if coverage == 1:
-            model.none_ = None
-            for name in ("threshold", "min_probability"):
-                if getattr(model, name, None) is not None:
-                    setattr(model, name, None)
-        if coverage < 1 or isinstance(model, MeasuresDoubt):
-            measuring(model, "--coverage").set_coverage(coverage)
-    if risk is not None:
-        measuring(model, "--risk").set_risk(risk)
+            raise ConfigError(f"{option} is for one label a text; the cuts of several labels decide, so leave it out.")
+        if doubts or (option == "--coverage" and value == 1):
+            continue
+        limit = f"--none {value:g}" if option == "--coverage" else "--none auto"
+        raise ConfigError(
+            f"{option} needs a model that measures uncertainty, and MODEL is a {model.class_name}; fit one with "
+            f"--labelled FILE --method uncertainty, or let unlabelled documents set a limit: fit --pool FILE {limit}"
+        )
+    if coverage == 1:
+        model.none_ = None
+        for name in ("threshold", "min_probability"):
+            if getattr(model, name, None) is not None:
+                setattr(model, name, None)
+    if doubts and coverage is not None:
+        model.set_coverage(coverage)
+    if doubts and risk is not None:
+        model.set_risk(risk)

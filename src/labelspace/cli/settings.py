@@ -1,5 +1,6 @@
-"""Options from a configuration: one option per field, `--set`, and the table of `--settings`."""
+"""Commands, and options from a configuration: one option per field, `--set`, and the table of `--settings`."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -21,7 +22,26 @@ Known = Mapping[str, Setting]
 _OPTIONS = {"slow_documents": "--limit"}
 
 
-class SettingsCommand(TyperCommand):
+FILES = ("labelled", "pool")
+"""Options that name documents, and take a glob."""
+
+
+class Command(TyperCommand):
+    """A command that refuses a second file of documents, where the last one would win without a word.
+
+    Other options may come again: the last one wins, so that a script's own can be replaced.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the command line."""
+        given: list[Any] = [] if ctx.resilient_parsing else self.make_parser(ctx).parse_args(args=list(args))[2]
+        for option, times in Counter(given).items():
+            if times > 1 and option.name in FILES and not option.multiple:
+                ctx.fail(f"--{option.name} is there {times} times; give one file, or several as 'rows/*.csv'.")
+        return super().parse_args(ctx, args)
+
+
+class SettingsCommand(Command):
     """A command with `--settings`, which works without the required options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

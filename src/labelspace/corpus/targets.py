@@ -81,7 +81,9 @@ def is_unlabelled(value: object) -> bool:
 def _unknown_label(where: str, value: object, names: Sequence[str]) -> InputError:
     listed = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
     if isinstance(value, str):
-        return InputError(f"{where} is {value!r}, which is no label.{did_you_mean(value, names)} Labels: {listed}.")
+        several = len(parts := value.split("|")) > 1 and all(composed(part) in names for part in parts)
+        cure = " If a text may have several labels, say several: true." if several else did_you_mean(value, names)
+        return InputError(f"{where} is {value!r}, which is no label.{cure} Labels: {listed}.")
     numbered = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     in_python = numbered and where.startswith("y[")
     example = ", for example [names[number] if number >= 0 else None for number in y]," if in_python else ""

@@ -44,7 +44,7 @@ def passages(encoder: "Encoder", text: str, *, overlap: float) -> list[str]:
     room = max(1, encoder.max_tokens - around)
     pieces = [
         part
-        for piece, size in _counted(encoder, _sentences(text), around)
+        for piece, size in _counted(encoder, sentences(text), around)
         for part in ([(piece, size)] if size <= room else _grains(encoder, (piece, size), room, around))
     ]
     while True:
@@ -55,6 +55,18 @@ def passages(encoder: "Encoder", text: str, *, overlap: float) -> list[str]:
         if over <= 0 or over >= room:
             return found
         room -= over
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text; white space goes with the sentence after it, as in most tokenizers.
+
+    Example:
+        >>> sentences("The team won. The bank closed.")
+        ['The team won.', ' The bank closed.']
+    """
+    last = len(text.rstrip())
+    places = [0, *(end for found in _END.finditer(text) if (end := found.end()) < last), len(text)]
+    return [text[start:end] for start, end in itertools.pairwise(places)]
 
 
 def spans(sizes: Sequence[int], room: int, overlap: int) -> list[tuple[int, int]]:
@@ -86,13 +98,6 @@ def spans(sizes: Sequence[int], room: int, overlap: int) -> list[tuple[int, int]
         while start - 1 > before and repeated + sizes[start - 1] <= min(overlap, room - sizes[end]):
             start -= 1
             repeated += sizes[start]
-
-
-def _sentences(text: str) -> list[str]:
-    """Return the sentences of a text; white space goes with the sentence after it, as in most tokenizers."""
-    last = len(text.rstrip())
-    places = [0, *(end for found in _END.finditer(text) if (end := found.end()) < last), len(text)]
-    return [text[start:end] for start, end in itertools.pairwise(places)]
 
 
 def _counted(encoder: "Encoder", texts: list[str], around: int) -> list[_Piece]:

@@ -108,6 +108,21 @@ def coverage_limit(uncertainty: ArrayLike, coverage: float, *, to_come: bool = F
     return float(np.partition(unsure, place)[place])
 
 
+def fewest_rows(risk: float, *, confidence: float = 0.95, measures: int = 1) -> int:
+    """Return how many documents a risk needs at least, if all of them are answered right.
+
+    Args:
+        risk: as in `risk_limit`.
+        confidence: as there.
+        measures: as there.
+
+    Example:
+        >>> fewest_rows(0.05), fewest_rows(0.05, measures=2)
+        (90, 104)
+    """
+    return math.ceil(math.log((1 - confidence) / (RISK_STARTS * measures)) / math.log(1 - risk))
+
+
 def risk_limit(
     uncertainty: ArrayLike, wrong: ArrayLike, risk: float, *, confidence: float = 0.95, measures: int = 1
 ) -> float | None:
@@ -132,8 +147,7 @@ def risk_limit(
     If the uncertainty is the best of several measures on these same documents, the measures share the chance of error
     (Bonferroni): the guarantee then holds for each measure, and so for the chosen one.
 
-    With fewer documents than log((1 - confidence) / 5 / measures) / log(1 - risk), nothing can be guaranteed: for a
-    risk of 5 %, fewer than 90, or 104 for the better of two measures.
+    With fewer documents than `fewest_rows`, nothing can be guaranteed.
 
     Args:
         uncertainty: [text], larger means more doubt; held-out documents from the same distribution as future ones.
