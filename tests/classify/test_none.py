@@ -160,7 +160,7 @@ def test_an_edited_label_file_takes_the_limit_away_and_says_so(clf, tmp_path):
     folder = clf.set_coverage(0.8, POOL).save(tmp_path / "model")
     file = folder / "label_space.yaml"
     file.write_text(file.read_text().replace("Results of matches", "Scores of matches"))
-    said = "when the labels had other names or texts.*rename_label and remove_label, which keep it"
+    said = "for other labels, names or texts.*rename_label and remove_label, which keep it"
     with pytest.warns(LabelSpaceWarning, match=said):
         opened = load(folder)
     assert opened.none_ is None

@@ -1,6 +1,7 @@
 """What all commands share: help, exit codes, stdout and stderr, interrupts and errors of the system."""
 
 import gc
+import json
 import os
 import shlex
 import shutil
@@ -121,6 +122,7 @@ def test_without_a_command_the_help_is_shown_with_exit_code_2(run):
         ),
         (["fit", "l.yaml", "--labelled", "a.csv", "--labelled", "b.csv"], "--labelled is there 2 times"),
         (["lint", "l.yaml", "--pool", "a.csv", "--pool", "b.csv"], "--pool is there 2 times"),
+        (["evaluate", "m", "a.csv", "--beside", "m1", "--beside", "m2"], "--beside is there 2 times; give one model."),
     ],
 )
 def test_wrong_use_is_one_line(run, refused, args, said):
@@ -131,7 +133,8 @@ def test_wrong_use_is_one_line(run, refused, args, said):
 
 def test_of_another_option_given_twice_the_last_counts(run, saved):
     words = ("explain", saved, "a text", "--json", "--top")
-    assert run(*words, 2, "--top", 1).stdout == run(*words, 1).stdout
+    one, two, last = (json.loads(run(*words, *rest).stdout) for rest in ((1,), (2,), (2, "--top", 1)))
+    assert last == one != two
 
 
 @pytest.mark.parametrize("args", [["--help"], ["--version"], ["fit", "--help"], ["lint", "LABELS"], ["encoders"]])

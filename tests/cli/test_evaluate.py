@@ -35,7 +35,9 @@ def test_another_model_can_be_measured_beside(
     other = tmp_path / "other"
     assert run("fit", label_file, *options, "--out", other).exit_code == 0
     result = run("evaluate", saved, documents, "--beside", other, "--no-baselines", "--json", "--quiet")
-    (beside,) = json.loads(result.stdout)["baselines"]
+    told = json.loads(result.stdout)
+    (beside,) = told["baselines"]
+    assert told["beside"] == str(other)
     alone = json.loads(run("evaluate", other, documents, "--no-baselines", "--json", "--quiet").stdout)
     assert beside["metrics"] == alone["metrics"]
     assert beside["difference"].keys() == {"macro_f1", "accuracy", "only_this_right", "only_other_right"}

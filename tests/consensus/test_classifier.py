@@ -631,7 +631,7 @@ def test_a_limit_of_a_single_view_stays_while_the_labels_have_their_texts(make, 
     assert make(**alone).fit(POOL).none_ == view.none_
     turned = {"name": "other", "labels": LABELS["labels"][::-1]}
     assert make(labels=turned, **alone).fit(POOL).none_ == view.none_
-    with pytest.warns(LabelSpaceWarning, match="was set when the labels had other names or texts"):
+    with pytest.warns(LabelSpaceWarning, match="was set for other labels, names or texts"):
         clf = make(labels=NEW_TEXTS, **alone).fit(POOL)
     assert clf.none_ is None
 

@@ -47,7 +47,7 @@ def test_the_interval_of_accuracy_is_wilsons():
     assert (found.low, found.high) == pytest.approx((middle - half, middle + half))
 
 
-@pytest.mark.parametrize("wrong", [0, 4, 26, 30])
+@pytest.mark.parametrize("wrong", [0, 5, 25, 30])
 def test_with_few_rows_right_or_wrong_macro_f1_has_no_interval_and_accuracy_has_one(wrong):
     targets = [0, 1, 2] * 10
     predicted = [(target + 1) % 3 if row < wrong else target for row, target in enumerate(targets)]
@@ -117,7 +117,8 @@ def test_the_difference_of_two_models_equals_that_of_a_loop_over_rows(none):
 
     measured, draw = minus(rows), random.Random(13)
     scores = np.array([minus([draw.choice(rows) for _ in rows]) for _ in range(300)])
-    for one, value, low, high in zip(found[:2], measured, *np.quantile(scores, [0.025, 0.975], axis=0), strict=True):
+    ends_of = np.quantile(scores, [0.025, 0.975], axis=0) - scores.mean(axis=0) + measured
+    for one, value, low, high in zip(found[:2], measured, *ends_of, strict=True):
         assert one == pytest.approx((value, low, high), abs=0.03)
 
 
@@ -163,19 +164,37 @@ def test_the_interval_of_a_difference_holds_it_and_stays_within_minus_1_and_1(co
     assert high - low > 0
 
 
-@pytest.mark.parametrize("differing", [1, 2, 3, 4])
+@pytest.mark.parametrize("differing", [1, 2, 3, 4, 5])
 def test_a_few_rows_that_differ_do_not_tell_two_models_apart(differing):
-    for rows in (5, 25, 100, 400):
+    for rows in (10, 25, 100, 400):
         targets = [row % 2 for row in range(rows)]
-        this = [1 - target if row % 5 == 4 else target for row, target in enumerate(targets)]
+        this = [1 - target if row % 7 == 6 else target for row, target in enumerate(targets)]
         other = [1 - answer if row < differing else answer for row, answer in enumerate(this)]
         tally = PairedTally(2)
         tally.add(targets, this, other)
         found = tally.difference()
-        assert found.only_this_right == differing
+        assert (found.only_this_right, found.only_other_right) == (differing, 0)
         assert found.macro_f1.low is found.macro_f1.high is None
-        low, _ = ends(found.accuracy)
-        assert low <= 0 or rows == 5
+        assert ends(found.accuracy)[0] <= 0 or differing == 5
+
+
+def test_where_labels_have_few_rows_a_difference_lies_within_its_interval():
+    # This model abstains where it would be wrong, so draws lower its score otherwise than the other's.
+    targets, other = rows_of_labels(3_000, 1_000, 0.6, seed=18)
+    this = [answer if answer == target else -1 for answer, target in zip(other, targets, strict=True)]
+    tally = PairedTally(1_000)
+    tally.add(targets, this, other)
+    found = tally.difference().macro_f1
+    low, high = ends(found)
+    assert low < found.value < high
+
+
+def test_models_that_answer_no_row_alike_have_no_interval_in_macro_f1():
+    tally = PairedTally(2)
+    tally.add([0, 1] * 6, [0, 1] * 6, [1, 0] * 6)
+    found = tally.difference()
+    assert found.macro_f1 == (1, None, None)
+    assert ends(found.accuracy)[0] > 0.5
 
 
 def test_two_models_that_do_not_differ_are_seldom_told_apart():

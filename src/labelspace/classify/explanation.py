@@ -194,14 +194,23 @@ def explain_answer(
     )
 
 
-def nearest_descriptions(vector: Matrix, space: LabelSpace, vectors: dict[str, LabelVectors], *, most: int) -> Quotes:
-    """Return a function from a label's name to its descriptions nearest to a document's vector [1 dim]."""
+def nearest_descriptions(
+    vector: Callable[[str], Matrix], space: LabelSpace, vectors: dict[str, LabelVectors], *, most: int
+) -> Quotes:
+    """Return a function from a label's name to its descriptions nearest to a document.
+
+    Args:
+        vector: from a label's name to the vector of the document, or of its window that speaks for the label, [1 dim].
+        space: the labels.
+        vectors: their encoded texts.
+        most: number of descriptions.
+    """
 
     def of(name: str) -> tuple[tuple[str, float], ...]:
         descriptions = space.labels[space.index(name)].descriptions
         if not descriptions:
             return ()
-        near = cosines(vector, vectors[name].descriptions)[0]
+        near = cosines(vector(name), vectors[name].descriptions)[0]
         return tuple((descriptions[row], float(near[row])) for row in np.argsort(-near, kind="stable")[:most])
 
     return of

@@ -1,5 +1,6 @@
 """`JointClassifier`: several fitted classifiers that answer together, as a consensus taught them."""
 
+import functools
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self, final
@@ -13,12 +14,13 @@ from labelspace.classify.by_joint import ByJoint
 from labelspace.classify.by_words import ByWords
 from labelspace.classify.decision import Decision
 from labelspace.classify.editing import LabelChange
-from labelspace.classify.encoding import own_vectors
+from labelspace.classify.encoding import Matrix, own_vectors
 from labelspace.classify.explanation import Explanation, check_asked, explain_answer, nearest_descriptions
 from labelspace.classify.head import check_learnt
 from labelspace.classify.long_texts import windows_of
 from labelspace.classify.saved.cards import joint_card
 from labelspace.classify.saved.state import State
+from labelspace.corpus import Documents, Kind
 from labelspace.errors import ConfigError, InputError
 from labelspace.geometry.neighbours import Graph
 from labelspace.labels import Label, LabelSpace
@@ -92,20 +94,22 @@ class JointClassifier(Classifier):
         before = {name: first[column] for name, column in head.columns.items()}
         answers, member = self.answers([shown]), self._quoted()
         windows = windows_of(member, shown, head.space)
-
-        def quoted(name: str) -> tuple[tuple[str, float], ...]:
-            read = shown if windows is None else windows.best(before[name]).text
-            return () if member is None else _nearest(member, read, before[name], nearest)
-
+        quoted = None
+        if member is not None and nearest:
+            encode = functools.cache(functools.partial(_vector, member))
+            read = (lambda _: shown) if windows is None else windows.text
+            quoted = nearest_descriptions(
+                lambda name: encode(read(name)), member.label_space_, member.label_vectors_, most=nearest
+            )
         return explain_answer(
             shown,
             answers,
             space=self.label_space_,
             decision=self.decision(),
             top=top,
-            nearest=quoted if member is not None and nearest else None,
+            nearest=(lambda name: quoted(before[name])) if quoted is not None else None,
             words=(lambda name: words.spoken(shown, before[name], most=nearest)) if words is not None else None,
-            passage=windows and windows.best(before[answers.labels[answers.likeliest[0]]]),
+            passage=windows and windows.passage(before[answers.labels[answers.likeliest[0]]]),
         )
 
     def _quoted(self) -> BiEncoderClassifier | None:
@@ -173,7 +177,5 @@ class JointClassifier(Classifier):
         super()._edit(space, change)
 
 
-def _nearest(member: BiEncoderClassifier, text: str, label: str, most: int) -> tuple[tuple[str, float], ...]:
-    """Return the descriptions of a label nearest to a text, by a view."""
-    vector = own_vectors(member.encoder_, member.read([text]))
-    return nearest_descriptions(vector, member.label_space_, member.label_vectors_, most=most)(label)
+def _vector(member: BiEncoderClassifier, text: str) -> Matrix:
+    return own_vectors(member.encoder_, Documents([text], Kind.TEXTS))

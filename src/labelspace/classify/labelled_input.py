@@ -106,14 +106,15 @@ def look_at(space: LabelSpace | None, X: Any, y: Any) -> Given:
     rows = np.flatnonzero(targets >= 0)
     if not len(rows):
         return Given(documents, None)
-    _warn_of_disputed(documents.take(rows), targets[rows], space)
+    labelled, targets = documents.take(rows), targets[rows]
+    _warn_of_disputed(labelled, targets, space)
     return Given(
         documents,
         Supervision(
             space,
             meaningful=given_space and _says_something(space, pairs=documents.kind is Kind.PAIRS),
-            documents=documents.take(rows),
-            targets=targets[rows],
+            documents=labelled,
+            targets=targets,
             unlabelled=len(documents) - len(rows),
         ),
     )
@@ -131,15 +132,17 @@ def _warn_of_unread_labels(X: Any) -> None:
 
 def _warn_of_disputed(documents: Documents, targets: NDArray[np.intp], space: LabelSpace) -> None:
     """Warn if the same document has rows with different labels, as two coders leave them."""
-    labels: dict[Any, set[int]] = {}
+    first: dict[Any, int] = {}
+    disputed: dict[Any, set[int]] = {}
     for document, target in zip(documents.rows, targets.tolist(), strict=True):
-        labels.setdefault(document, set()).add(target)
-    disputed = [(document, own) for document, own in labels.items() if len(own) > 1]
+        before = first.setdefault(document, target)
+        if before != target:
+            disputed.setdefault(document, {before}).add(target)
     if disputed:
-        document, own = disputed[0]
+        document, own = next(iter(disputed.items()))
         names = ", ".join(sorted(space.names[target] for target in own))
         warn(
-            f"{len(disputed)} of the {len(labels)} labelled documents have rows with different labels, such as "
+            f"{len(disputed)} of the {len(first)} labelled documents have rows with different labels, such as "
             f"{shown(document)} ({names}); each row counts. If coders disagreed, decide for one label."
         )
 

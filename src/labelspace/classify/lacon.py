@@ -157,7 +157,7 @@ class LaConClassifier(BiEncoderClassifier):
 
         Warns:
             LabelSpaceWarning: all labelled rows have the same label, so that the descriptions alone are learnt from; or
-                some labels have few or no rows, and others many.
+                some labels have few or no rows, and others many; or a document has rows with different labels.
 
         Raises:
             ConfigError: a parameter is invalid.

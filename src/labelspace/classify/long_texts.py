@@ -189,18 +189,25 @@ class Windows:
         self._texts = passages(model.encoder_, text, overlap=OVERLAP)
         # The first window is what cutting leaves.
         self._scores = np.concatenate([self._judge(part) for part in ([text], self._texts[1:]) if part])
+        # Some encoders make tokens of white space, which may fill a window.
+        self._scores[[not own for own in self._texts]] = -np.inf
 
     def _judge(self, texts: list[str]) -> Matrix:
         return self._model.head_.judge(texts, self._space).scores
 
-    def best(self, label: str) -> Passage:
-        """Return the window that speaks most for a label, with the sentence of it that does so by itself."""
-        column = self._space.index(label)
-        number = int(self._scores[:, column].argmax())
-        text = self._texts[number]
-        parts = [part.strip() for part in sentences(text) if part.strip()]
-        sentence = parts[int(self._judge(parts)[:, column].argmax())]
+    def text(self, label: str) -> str:
+        """Return the window that speaks most for a label."""
+        return self._texts[self._best(label)]
+
+    def passage(self, label: str) -> Passage:
+        """Return that window with its place, and the sentence of it that speaks most for the label by itself."""
+        number, text = self._best(label), self.text(label)
+        parts = [part.strip() for part in sentences(text) if part.strip()] or [text]
+        sentence = parts[int(self._judge(parts)[:, self._space.index(label)].argmax())]
         return Passage(number + 1, len(self._texts), text, sentence)
+
+    def _best(self, label: str) -> int:
+        return int(self._scores[:, self._space.index(label)].argmax())
 
 
 def windows_of(model: Any, text: str, space: LabelSpace) -> Windows | None:

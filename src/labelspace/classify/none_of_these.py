@@ -32,8 +32,8 @@ FEWEST = 50
 """Fewest documents of the pool."""
 
 OUTDATED = (
-    "the limit for 'none of these' was set when the labels had other names or texts, and is not used; set it again "
-    "with documents"
+    "the limit for 'none of these' was set for other labels, names or texts, and is not used; set it again with "
+    "documents"
 )
 """What is said when the labels have changed since."""
 

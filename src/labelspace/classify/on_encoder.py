@@ -1,10 +1,11 @@
 """What a fitted classifier on an encoder does with documents, without scikit-learn."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 from labelspace.classify.anchors import LabelVectors
-from labelspace.classify.encoding import own_vectors
+from labelspace.classify.encoding import Matrix, own_vectors
 from labelspace.classify.explanation import Explanation, check_asked, explain_answer, nearest_descriptions
 from labelspace.classify.fitted import Fitted, check_fitted
 from labelspace.classify.head import Judged
@@ -38,12 +39,12 @@ class OnEncoder(Fitted):
         documents = self.read([text if isinstance(text, tuple) else shown])
         answers = self.answers(documents)
         windows = windows_of(self, shown, self.label_space_)
+        encode = functools.cache(lambda one: own_vectors(self.encoder_, Documents([one], self.reads_)))
 
-        def quoted(name: str) -> tuple[tuple[str, float], ...]:
-            read = documents if windows is None else Documents([windows.best(name).text], Kind.TEXTS)
-            vector = own_vectors(self.encoder_, read)
-            return nearest_descriptions(vector, self.label_space_, self.label_vectors_, most=nearest)(name)
+        def vector(name: str) -> Matrix:
+            return encode(documents.rows[0] if windows is None else windows.text(name))
 
+        quoted = nearest_descriptions(vector, self.label_space_, self.label_vectors_, most=nearest)
         return explain_answer(
             shown,
             answers,
@@ -51,7 +52,7 @@ class OnEncoder(Fitted):
             decision=self.decision(),
             top=top,
             nearest=quoted if nearest > 0 and self.head_.reads_descriptions else None,
-            passage=windows and windows.best(answers.labels[answers.likeliest[0]]),
+            passage=windows and windows.passage(answers.labels[answers.likeliest[0]]),
         )
 
     def judge(self, documents: Sequence[Any], space: LabelSpace) -> Judged:

@@ -143,7 +143,8 @@ class UncertaintyClassifier(AbstainingClassifier):
             The classifier.
 
         Warns:
-            LabelSpaceWarning: a label has no labelled row, so it is never predicted.
+            LabelSpaceWarning: a label has no labelled row, so it is never predicted; or a document has rows with
+                different labels.
 
         Raises:
             ConfigError: a parameter is invalid.

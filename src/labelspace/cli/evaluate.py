@@ -95,7 +95,7 @@ def evaluate_command(
     """Compare predictions with labels: macro-F1, accuracy, each label, confusion, and the untrained baselines.
 
     --beside tells whether a new model is better than the one it shall replace, and how sure that is on these rows.
-    --threshold and --min-probability are for MODEL alone, --long-texts for both.
+    Both give one label a text. --threshold and --min-probability are for MODEL alone, --long-texts for both.
 
     For a model of several labels, the label column holds their names joined by |, and is empty for none: micro- and
     macro-F1, each label, and the mean number of labels.
@@ -145,12 +145,13 @@ def evaluate_command(
         if beside.is_file():
             raise ConfigError(f"--beside takes a saved model. Got the file {beside}; fit it with --method zero-shot.")
         other = open_model(
-            _place(beside, offline=offline),
-            device=device,
-            trust_remote_code=trust_remote_code,
-            long_texts=long_texts,
-            quiet=quiet,
+            _place(beside, offline=offline), device=device, trust_remote_code=trust_remote_code, quiet=quiet
         )
+        if long_texts is not None and hasattr(other, "long_texts"):
+            from labelspace.classify.long_texts import tell_other_reading
+
+            before, other.long_texts = other.long_texts, long_texts
+            tell_other_reading(other, before)
     if opened.label_space_.several and (confusion is not None or rejection_curve is not None):
         raise ConfigError("--confusion and --rejection-curve are for one label a text; MODEL may give a text several.")
     kept = None if rejection_curve is None else Rejections()
@@ -175,7 +176,9 @@ def evaluate_command(
         rows = rejection_rows(curves)
         rejection_figure(curves, rejection_curve)
     if as_json:
-        more = {"rejection": rows} if rows else {}
+        more: dict[str, Any] = {"rejection": rows} if rows else {}
+        if beside is not None:
+            more["beside"] = str(beside)
         print_json(evaluation.to_dict() | more | ({"difficulty": [asdict(band) for band in bands]} if bands else {}))
     else:
         print(evaluation.to_text())

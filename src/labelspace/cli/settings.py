@@ -22,12 +22,16 @@ Known = Mapping[str, Setting]
 _OPTIONS = {"slow_documents": "--limit"}
 
 
-FILES = ("labelled", "pool")
-"""Options that name documents, and take a glob."""
+ONCE = {
+    "labelled": "one file, or several as 'rows/*.csv'",
+    "pool": "one file, or several as 'rows/*.csv'",
+    "beside": "one model",
+}
+"""Options that look as if they could be given twice -> what to give."""
 
 
 class Command(TyperCommand):
-    """A command that refuses a second file of documents, where the last one would win without a word.
+    """A command that refuses a second file or model, where the last one would win without a word.
 
     Other options may come again: the last one wins, so that a script's own can be replaced.
     """
@@ -36,8 +40,8 @@ class Command(TyperCommand):
         """Parse the command line."""
         given: list[Any] = [] if ctx.resilient_parsing else self.make_parser(ctx).parse_args(args=list(args))[2]
         for option, times in Counter(given).items():
-            if times > 1 and option.name in FILES and not option.multiple:
-                ctx.fail(f"--{option.name} is there {times} times; give one file, or several as 'rows/*.csv'.")
+            if times > 1 and option.name in ONCE and not option.multiple:
+                ctx.fail(f"--{option.name} is there {times} times; give {ONCE[option.name]}.")
         return super().parse_args(ctx, args)
 
 

@@ -82,7 +82,11 @@ def _unknown_label(where: str, value: object, names: Sequence[str]) -> InputErro
     listed = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
     if isinstance(value, str):
         several = len(parts := value.split("|")) > 1 and all(composed(part) in names for part in parts)
-        cure = " If a text may have several labels, say several: true." if several else did_you_mean(value, names)
+        cure = (
+            " If a text may have several labels, say several: true in the label file, and fit."
+            if several
+            else did_you_mean(value, names)
+        )
         return InputError(f"{where} is {value!r}, which is no label.{cure} Labels: {listed}.")
     numbered = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     in_python = numbered and where.startswith("y[")

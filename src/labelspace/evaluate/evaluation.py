@@ -267,7 +267,9 @@ def _evaluate(
             known = [row for row, target in enumerate(targets) if none or target >= 0]
             documents, own = texts.take(known), [targets[row] for row in known]
             if not done:
-                tell_cost(model, documents, more=len(texts) < rows)
+                for one in (model, beside):
+                    if one is not None:
+                        tell_cost(one, documents, more=len(texts) < rows)
             tally.left_out += len(texts) - len(known)
             started = time.perf_counter()
             answers, vectors = _answers(model, documents)

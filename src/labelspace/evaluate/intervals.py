@@ -27,8 +27,8 @@ REPEATS = 1000
 DRAWN = 20_000_000
 """Counts drawn in all: with thousands of labels there are as many cells, and 1,000 draws would take a minute."""
 
-FEW = 5
-"""Rows of a kind below which a bootstrap says nothing: draws without any of them are too frequent."""
+FEW = 6
+"""Rows of a kind below which a bootstrap says nothing: that so few all fall on one side is no rare luck (2 / 2^6)."""
 
 HELD = 1_000_000
 """Rows that are held before they are counted, 8 bytes each."""
@@ -56,7 +56,7 @@ class Intervals(NamedTuple):
     """The 95 % intervals of a model's scores over the rows that it was evaluated on."""
 
     macro_f1: Interval
-    """By bootstrap; without ends if fewer than 5 rows are wrong, or right."""
+    """By bootstrap; without ends if fewer than 6 rows are wrong, or right."""
 
     accuracy: Interval
     """By Wilson, 1927, which also holds for few rows."""
@@ -67,7 +67,7 @@ class Difference(NamedTuple):
     """A model's scores minus another's on the same rows, with 95 % intervals; from -1 to 1."""
 
     macro_f1: Interval
-    """By paired bootstrap; without ends if fewer than 5 rows are answered differently."""
+    """By paired bootstrap; without ends if fewer than 6 rows are answered differently, or alike."""
 
     accuracy: Interval
     """By Newcombe, 1998, "Improved confidence intervals for the difference between binomial proportions based on paired
@@ -101,11 +101,8 @@ def score_intervals(counts: csr_array) -> Intervals:
     [value] = cell_scores(cells, weights[None], labels, "macro_f1")
     macro_f1 = Interval(float(value), None, None)
     if FEW <= right <= total - FEW:
-        drawn = np.concatenate([cell_scores(cells, block, labels, "macro_f1") for block in _draws(weights, labels)])
-        # Draws leave out a third of the rows, and score lower where labels have few: with ten rows for each of 10,000
-        # labels their percentiles do not hold the value. So these are moved by the difference of the means.
-        low, high = np.quantile(drawn, TAILS) + value - drawn.mean()
-        macro_f1 = Interval(float(value), max(0.0, float(low)), min(1.0, float(high)))
+        drawn = [cell_scores(cells, block, labels, "macro_f1") for block in _draws(weights, labels)]
+        macro_f1 = _around(float(value), np.concatenate(drawn), least=0.0)
     return Intervals(macro_f1, Interval(right / total, *_wilson(right, total)))
 
 
@@ -168,17 +165,27 @@ class PairedTally:
             this, other = (cell_scores(cells[:, [0, at]], counts, self._labels, "macro_f1") for at in (1, 2))
             return this - other
 
-        low, high = None, None
-        if self._counts[first != second].sum() >= FEW:
-            drawn = np.concatenate([minus(block) for block in _draws(self._counts, self._labels)])
-            low, high = np.quantile(drawn, TAILS).tolist()
+        macro_f1 = Interval(float(minus(self._counts[None])[0]), None, None)
+        if FEW <= self._counts[first != second].sum() <= self._counts.sum() - FEW:
+            drawn = [minus(block) for block in _draws(self._counts, self._labels)]
+            macro_f1 = _around(macro_f1.value, np.concatenate(drawn), least=-1.0)
         right, wrong = own == first, own != first
         also = own == second
         both, this, other, neither = (
             int(self._counts[which].sum()) for which in (right & also, right & ~also, wrong & also, wrong & ~also)
         )
         accuracy = _paired(both, this, other, neither)
-        return Difference(Interval(float(minus(self._counts[None])[0]), low, high), accuracy, this, other)
+        return Difference(macro_f1, accuracy, this, other)
+
+
+def _around(value: float, drawn: NDArray[np.float64], *, least: float) -> Interval:
+    """Return the percentiles of the draws, moved so that their mean is the measured value.
+
+    Draws leave out a third of the rows, and score lower where labels have few: with ten rows for each of 10,000 labels
+    their percentiles do not hold the value.
+    """
+    low, high = np.quantile(drawn, TAILS) + value - drawn.mean()
+    return Interval(value, max(least, float(low)), min(1.0, float(high)))
 
 
 def _wilson(right: int, total: int) -> tuple[float, float]:

@@ -19,7 +19,7 @@ PROBLEMS = {
     401: "No valid key came.",
     404: "There is no such model.",
     408: "The body did not come in time.",
-    413: "A text, or the body, is too large.",
+    413: "A text or the body is too large, or there are too many texts or options.",
     415: "The body is not JSON, or packed in an unknown way.",
     422: "A value is wrong; the message names its place.",
     503: "Too many texts wait; come again after Retry-After seconds.",

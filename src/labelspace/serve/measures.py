@@ -1,6 +1,6 @@
 """What a service counts, for Prometheus."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import final
 
 import numpy as np
@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from labelspace.classify.answers import Answers
 
 SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
+MOST_AT_0 = 1_000
 TOGETHER = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
@@ -52,10 +53,10 @@ class Measures:
         self.documents.inc(documents)
         self.together.observe(documents)
 
-    def expect(self, model: str, labels: Iterable[str]) -> None:
-        """Begin at 0, so that a label's first answer is an increase."""
+    def expect(self, model: str, labels: Sequence[str]) -> None:
+        """Begin at 0, so that a label's first answer is an increase; thousands of labels would be too many."""
         self.no_label.labels(model)
-        for label in labels:
+        for label in labels if len(labels) <= MOST_AT_0 else ():
             self.labels.labels(model, label)
 
     def answered(self, model: str, answers: Answers) -> None:

@@ -73,7 +73,7 @@ class Answered:
         vector = self.pool.vectors[row : row + 1]
         judged = self.model.head_.judge_vectors(vector, self.space)
         answers = self.decision.answers(self.space.names, *judged)
-        quotes = nearest_descriptions(vector, self.space, self.model.label_vectors_, most=2)
+        quotes = nearest_descriptions(lambda _: vector, self.space, self.model.label_vectors_, most=2)
         return explain_answer(
             self.pool.texts[row], answers, space=self.space, decision=self.decision, top=3, nearest=quotes
         ).to_dict()
