@@ -35,7 +35,7 @@ from labelspace.errors import (
     RemoteCodeError,
     TrainingError,
 )
-from labelspace.evaluate.evaluation import untrained_encoder
+from labelspace.evaluate.baselines import untrained_encoder
 from labelspace.header import FORMAT
 from labelspace.training.description import learning_rate
 from labelspace.training.description.objective import run

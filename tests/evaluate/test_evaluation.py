@@ -113,7 +113,7 @@ def test_a_missing_encoder_leaves_the_baselines_out_with_a_reason(
 
 
 def test_baselines_can_be_left_out_and_then_no_encoder_is_opened(trained, texts, names, monkeypatch):
-    monkeypatch.setattr(evaluation_module(), "untrained_encoder", None)
+    monkeypatch.setattr("labelspace.evaluate.baselines.untrained_encoder", None)
     assert evaluate(trained, texts, names, baselines=False).baselines == ()
 
 

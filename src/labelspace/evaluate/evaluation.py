@@ -7,52 +7,30 @@ So memory hardly grows with their number. Documents without a label are not enco
 import hashlib
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import Any, final
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from labelspace.classify import Answers, BiEncoderClassifier, Classifier
-from labelspace.classify.anchors import anchor_matrix, cosines, encode_labels
 from labelspace.classify.base import Answering
 from labelspace.classify.by_anchors import Anchored
-from labelspace.classify.decision import Decision
 from labelspace.classify.distinct import at_once
 from labelspace.classify.fitted import answerer
-from labelspace.classify.joint import JointClassifier
-from labelspace.classify.long_texts import in_full, read_on, reads_windows, tell_cost
-from labelspace.config import DecisionConfig
-from labelspace.corpus import Documents, Kind, as_targets, open_table
+from labelspace.classify.long_texts import in_full, tell_cost
+from labelspace.corpus import Documents, as_targets, open_table
 from labelspace.corpus.documents import check_kind
-from labelspace.encoders import Encoder
-from labelspace.errors import ConfigError, EncoderError, InputError
-from labelspace.evaluate.intervals import PairedTally, score_intervals
+from labelspace.errors import ConfigError, InputError
+from labelspace.evaluate.baselines import Vectors, compared_with
+from labelspace.evaluate.intervals import score_intervals
 from labelspace.evaluate.metrics import Tally
 from labelspace.evaluate.origin import origin_of
 from labelspace.evaluate.rejection import Rejections
-from labelspace.evaluate.report import Baseline, Evaluation
+from labelspace.evaluate.report import Evaluation
 from labelspace.evaluate.sets import evaluate_sets, evaluate_sets_table
 from labelspace.evaluate.several import SeveralEvaluation
-from labelspace.labels import LabelSpace
 from labelspace.progress import progress_bar
 
-BASELINES = {
-    "untrained: nearest verbalizer": "verbalizer",
-    "untrained: mean of descriptions": "descriptions",
-}
-"""Name of each baseline -> the anchor that represents a label in it."""
-
-ALONE = "alone: "
-"""Prefix of a view of a consensus that answers alone."""
-
-BESIDE = "beside: "
-"""Prefix of another model."""
-
 Block = tuple[Documents, Sequence[int]]
-Vectors = NDArray[np.float32]
-Columns = NDArray[np.intp]
 
 
 def evaluate(
@@ -225,23 +203,6 @@ def _checked_beside(beside: Any, model: Classifier) -> Classifier | None:
     return beside
 
 
-def untrained_encoder(encoder: Encoder) -> Encoder:
-    """Open the encoder that a trained one started from, with the same pooling, prompts and precision.
-
-    Raises:
-        EncoderError: the encoder cannot be opened on this machine.
-    """
-    return Encoder(
-        encoder.name,
-        pooling=encoder.pooling,
-        text_prompt=encoder.prompts["text"],
-        label_prompt=encoder.prompts["label"],
-        revision=encoder.revision,
-        offline=encoder.offline,
-        **encoder.config.to_dict(),
-    )
-
-
 def _evaluate(
     model: Classifier,
     blocks: Iterable[Block],
@@ -256,11 +217,7 @@ def _evaluate(
 ) -> Evaluation:
     space = model.label_space_
     tally = Tally(space.names, none=none)
-    others: list[_Beside | _Untrained | _Alone] = [] if beside is None else [_Beside(beside, space, none=none)]
-    if baselines:
-        others.append(_Untrained(_start(model), space, none=none))
-    if baselines and isinstance(model, JointClassifier):
-        others.append(_Alone(model, none=none))
+    others = compared_with(model, beside, baselines=baselines, none=none)
     seconds, done = 0.0, 0
     with progress_bar("evaluating", verbose=verbose) as report:
         for texts, targets in blocks:
@@ -307,134 +264,3 @@ def _answers(model: Classifier, documents: Documents) -> tuple[Answers, Vectors 
     judged = model.head_.judge_vectors(vectors, space)
     judged = in_full(model, documents, space, judged)
     return model.decision().answers(space.names, *judged), vectors
-
-
-def _start(model: Classifier) -> Classifier:
-    """Return the model whose encoder's untrained state is a baseline: the first such view of a consensus."""
-    members = model.head_.members if isinstance(model, JointClassifier) else ()
-    return next((one for one in members if isinstance(one, BiEncoderClassifier)), model)
-
-
-@final
-class _Compared:
-    """The answers of something beside the model's: their own metrics, and the difference."""
-
-    def __init__(self, names: Sequence[str], *, none: bool) -> None:
-        self._tally = Tally(names, none=none)
-        self._pairs = PairedTally(len(names), none=none)
-
-    def add(self, own: list[int], columns: Columns, others: Columns, confidence: Any) -> None:
-        """Count the model's columns and the other's."""
-        self._tally.add(own, others, confidence)
-        self._pairs.add(own, columns, others)
-
-    def result(self, name: str, left_out: int, note: str = "") -> Baseline:
-        """Return the baseline of all documents counted."""
-        metrics = replace(self._tally.metrics(), left_out=left_out)
-        return Baseline(name, metrics, note, self._pairs.difference())
-
-
-@final
-class _Beside:
-    """Another model, whose labels may stand in another order."""
-
-    def __init__(self, model: Classifier, space: LabelSpace, *, none: bool) -> None:
-        self._model = model
-        self._columns = np.array([space.names.index(name) for name in model.label_space_.names])
-        self._compared = _Compared(space.names, none=none)
-
-    def add(self, documents: Documents, own: list[int], columns: Columns, _: Vectors | None) -> None:
-        """Count some documents."""
-        answers = self._model.answers(documents)
-        others = np.where(answers.columns < 0, answers.columns, self._columns[answers.columns])
-        self._compared.add(own, columns, others, answers.confidence)
-
-    def results(self, left_out: int) -> tuple[Baseline, ...]:
-        """Return the other model as a baseline."""
-        return (self._compared.result(f"{BESIDE}{type(self._model).__name__}", left_out),)
-
-
-@final
-class _Alone:
-    """Each view of a consensus by itself."""
-
-    def __init__(self, model: JointClassifier, *, none: bool) -> None:
-        self._names, self._head = model.label_space_.names, model.head_
-        self._compared = [_Compared(self._names, none=none) for _ in self._head.members]
-
-    def add(self, documents: Documents, own: list[int], columns: Columns, _: Vectors | None) -> None:
-        """Count some documents."""
-        # Views know the labels by the names that they were trained with.
-        before, kept = self._head.space, [self._head.columns[name] for name in self._names]
-        for member, compared in zip(self._head.members, self._compared, strict=True):
-            scores = member.scores(list(documents.rows), before)[:, kept]
-            found = replace(member.decision(), none=None).answers(self._names, scores)
-            compared.add(own, columns, found.likeliest, found.confidence)
-
-    def results(self, left_out: int) -> tuple[Baseline, ...]:
-        """Return a baseline for each view."""
-        return tuple(
-            compared.result(f"{ALONE}{_short(member)}", left_out)
-            for member, compared in zip(self._head.members, self._compared, strict=True)
-        )
-
-
-def _short(member: Classifier) -> str:
-    started = getattr(member, "started_from_", "")
-    return started.rsplit("/", 1)[-1] if started else type(member).__name__
-
-
-@final
-class _Untrained:
-    """Both baselines, from one encoding of each document."""
-
-    def __init__(self, model: Classifier, space: LabelSpace, *, none: bool) -> None:
-        self._space = space
-        self._encoder, self._reason = None, ""
-        if not isinstance(model, BiEncoderClassifier):
-            self._reason = "the model has no encoder"
-            return
-        if model.reads_ is Kind.PAIRS:
-            self._reason = "an encoder has no vector of a pair that would lie near a label"
-            return
-        try:
-            self._encoder = untrained_encoder(model.encoder_) if model.trains_encoder else model.encoder_
-        except EncoderError as error:
-            self._reason = f"the untrained encoder cannot be opened: {error}"
-            return
-        own = not model.trains_encoder and model.label_space_ is space
-        vectors = model.label_vectors_ if own else encode_labels(self._encoder, space)
-        # Not the model's temperature: a baseline is the same whatever was trained on its encoder.
-        self._decision = Decision(temperature=DecisionConfig.temperature)
-        self._anchors = np.concatenate([anchor_matrix(vectors, space, kind) for kind in BASELINES.values()])
-        self._windows = reads_windows(model)
-        self._compared = {name: _Compared(space.names, none=none) for name in BASELINES}
-
-    def add(self, documents: Documents, own: list[int], columns: Columns, vectors: Vectors | None) -> None:
-        """Count some documents; `vectors` are their known vectors, or None."""
-        if self._encoder is None:
-            return
-        if vectors is None:
-            vectors = self._encoder.encode(documents.rows)
-        encoder, anchors = self._encoder, self._anchors
-        scores = cosines(vectors, anchors)
-        if self._windows:  # long texts are read as the model reads them
-            scores = read_on(encoder, documents.rows, scores, lambda texts: cosines(encoder.encode(texts), anchors))
-        for compared, found in zip(self._compared.values(), np.split(scores, len(BASELINES), axis=1), strict=True):
-            answers = self._decision.answers(self._space.names, found)
-            compared.add(own, columns, answers.likeliest, answers.confidence)
-
-    def results(self, left_out: int) -> tuple[Baseline, ...]:
-        """Return both baselines, or the reason why there are none."""
-        if self._encoder is None:
-            return tuple(Baseline(name, None, self._reason) for name in BASELINES)
-        return tuple(
-            compared.result(name, left_out, self._note(BASELINES[name])) for name, compared in self._compared.items()
-        )
-
-    def _note(self, kind: str) -> str:
-        labels = self._space.labels
-        bare = sum(not label.descriptions for label in labels)
-        if kind != "descriptions" or not bare:
-            return ""
-        return f"{bare} of {len(labels)} labels have no description; their verbalizer stands for them"

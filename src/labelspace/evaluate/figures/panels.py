@@ -11,8 +11,8 @@ from labelspace.classify.by_anchors import Anchored
 from labelspace.corpus import as_documents, as_targets
 from labelspace.encoders import Encoder
 from labelspace.errors import EncoderError, InputError, warn
+from labelspace.evaluate.baselines import untrained_encoder
 from labelspace.evaluate.drawing import short
-from labelspace.evaluate.evaluation import untrained_encoder
 from labelspace.evaluate.figures.spaces import Shown, check_points, shown_after, shown_before
 from labelspace.evaluate.metrics import NONE_OF_THESE
 from labelspace.evaluate.palette import MARKERS, label_colours
