@@ -81,8 +81,10 @@ def test_labelled_rows_set_the_cuts_and_are_evaluated(run, line, rows, tmp_path)
     result = run(*line, "--labelled", rows, "--max-steps", 2, *RATE)
     assert result.exit_code == 0, result.output
     assert "set on 60 labelled rows" in result.stdout
-    told = run("evaluate", tmp_path / "model", rows).stdout
+    told = run("evaluate", tmp_path / "model", rows, "--beside", tmp_path / "model").stdout
     assert all(word in told for word in ("micro-F1", "macro-F1", "labels a text", "sports", "money"))
+    assert "\n95 % intervals: micro-F1 " in told
+    assert "(too few rows)" in told.split("beside: DescriptionClassifier")[2].splitlines()[0]
     assert "cut " in run("explain", tmp_path / "model", "the team won the match").stdout
 
 

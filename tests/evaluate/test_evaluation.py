@@ -412,10 +412,6 @@ def test_a_model_beside_that_cannot_be_compared_is_refused(trained, encoder, tex
     pairs.fit(list(zip(texts, texts[::-1], strict=True)), names)
     with pytest.raises(ConfigError, match="the model reads texts and the model beside pairs of texts; give two of a"):
         evaluate(trained, texts, names, beside=pairs)
-    space = LabelSpace.from_dict({"labels": list(trained.label_space_.names), "several": True})
-    several = ZeroShotClassifier(space, encoder).fit([f"{text} {row}" for row in range(9) for text in texts])
-    with pytest.raises(ConfigError, match="it may have several here"):
-        evaluate(trained, texts, names, beside=several)
 
 
 # ---- refusals

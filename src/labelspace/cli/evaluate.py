@@ -95,7 +95,7 @@ def evaluate_command(
     """Compare predictions with labels: macro-F1, accuracy, each label, confusion, and the untrained baselines.
 
     --beside tells whether a new model is better than the one it shall replace, and how sure that is on these rows.
-    Both give one label a text. --threshold and --min-probability are for MODEL alone, --long-texts for both.
+    --threshold and --min-probability are for MODEL alone, --long-texts for both.
 
     For a model of several labels, the label column holds their names joined by |, and is empty for none: micro- and
     macro-F1, each label, and the mean number of labels.

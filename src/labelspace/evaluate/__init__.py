@@ -23,7 +23,10 @@ __all__ = [
     "PairAdvice",
     "RejectionCurve",
     "Rejections",
+    "SeveralBaseline",
+    "SeveralDifference",
     "SeveralEvaluation",
+    "SeveralIntervals",
     "SeveralMetrics",
     "abstaining_scorer",
     "advice_figure",
@@ -60,7 +63,7 @@ if TYPE_CHECKING:
         rejection_figure,
         sphere_figure,
     )
-    from labelspace.evaluate.intervals import Difference, Interval, Intervals
+    from labelspace.evaluate.intervals import Difference, Interval, Intervals, SeveralDifference, SeveralIntervals
     from labelspace.evaluate.metrics import LabelMetrics, Metrics
     from labelspace.evaluate.quality import Estimate, calibrate, estimate
     from labelspace.evaluate.rejection import (
@@ -72,7 +75,8 @@ if TYPE_CHECKING:
         softmax_entropy,
     )
     from labelspace.evaluate.report import Baseline, Evaluation
-    from labelspace.evaluate.several import SeveralEvaluation, SeveralMetrics
+    from labelspace.evaluate.several.metrics import SeveralMetrics
+    from labelspace.evaluate.several.report import SeveralBaseline, SeveralEvaluation
     from labelspace.evaluate.sklearn_scoring import abstaining_scorer
 
 __getattr__ = late_names(
@@ -85,11 +89,12 @@ __getattr__ = late_names(
             advice_figure confusion_figure consensus_figure estimate_figure label_similarity_figure map_figure
             rejection_figure sphere_figure
         """,
-        "intervals": "Difference Interval Intervals",
+        "intervals": "Difference Interval Intervals SeveralDifference SeveralIntervals",
         "metrics": "LabelMetrics Metrics",
         "quality": "Estimate calibrate estimate",
         "report": "Baseline Evaluation",
-        "several": "SeveralEvaluation SeveralMetrics",
+        "several.metrics": "SeveralMetrics",
+        "several.report": "SeveralBaseline SeveralEvaluation",
         "rejection": "DifficultyBand RejectionCurve Rejections difficulty rejection_curve softmax_entropy",
         "sklearn_scoring": "abstaining_scorer",
     },

@@ -26,8 +26,8 @@ from labelspace.evaluate.metrics import Tally
 from labelspace.evaluate.origin import origin_of
 from labelspace.evaluate.rejection import Rejections
 from labelspace.evaluate.report import Evaluation
-from labelspace.evaluate.sets import evaluate_sets, evaluate_sets_table
-from labelspace.evaluate.several import SeveralEvaluation
+from labelspace.evaluate.several.evaluation import evaluate_sets, evaluate_sets_table
+from labelspace.evaluate.several.report import SeveralEvaluation
 from labelspace.progress import progress_bar
 
 Block = tuple[Documents, Sequence[int]]
@@ -46,8 +46,9 @@ def evaluate(
 ) -> Evaluation | SeveralEvaluation:
     """Evaluate a classifier on labelled documents, beside the untrained encoder.
 
-    Macro-F1 and accuracy have 95 % intervals, and so have their differences from what the model is compared with. They
-    hold if the documents were drawn at random from those that the model is for, and none was used to fit it.
+    Macro-F1 and accuracy (with several labels micro-F1, macro-F1 and the share of exact sets) have 95 % intervals, and
+    so have their differences from what the model is compared with. They hold if the documents were drawn at random from
+    those that the model is for, and none was used to fit it.
 
     Args:
         model: a fitted classifier.
@@ -59,19 +60,19 @@ def evaluate(
         none: whether documents without a label fit no label, rather than being left out. Then an abstention is right
             there, and "none of these" is one of the classes of the figures. With several labels this is always so.
         baselines: False skips the untrained baselines, and with them the second encoding of the documents.
-        beside: another fitted classifier of the same labels, to compare with on the same documents; for one label a
-            text. Both abstain by their own limits.
+        beside: another fitted classifier of the same labels, to compare with on the same documents. Both abstain, or
+            cut, by their own limits.
         rejections: collects each document's correctness and uncertainty, for `Rejections.curves`; None: no collection.
         verbose: True shows how far it is.
 
     Returns:
         An `Evaluation`. The baselines always name a label: threshold and limit apply to the models only. Where a text
-        may have several labels, a `SeveralEvaluation`, without intervals and without baselines: the pool that would set
-        their cuts is gone.
+        may have several labels, a `SeveralEvaluation`, whose only baseline is `beside`: the pool that would set the
+        cuts of the others is gone.
 
     Raises:
-        ConfigError: `model` or `beside` is not a labelspace classifier, `beside` has other labels, or `beside` or
-            `rejections` with several labels.
+        ConfigError: `model` or `beside` is not a labelspace classifier, `beside` has other labels, or `rejections` with
+            several labels.
         InputError: an invalid document, an unknown label, no label at all, or `y` and `X` differ in length.
 
     Example:
@@ -88,7 +89,7 @@ def evaluate(
     model, beside = _checked(model, "model"), _checked_beside(beside, model)
     documents = model.read(X)
     if model.label_space_.several:
-        return evaluate_sets(model, documents, y, rejections, verbose=verbose)
+        return evaluate_sets(model, documents, y, beside=beside, rejections=rejections, verbose=verbose)
     targets = as_targets(y, model.label_space_.names, n_documents=len(documents))
     if not none and all(target < 0 for target in targets):
         raise InputError(f"y has no label for any of the {len(targets)} documents; give labelled ones to compare with.")
@@ -163,7 +164,7 @@ def evaluate_table(
     check_kind(table.kind, model.reads_)
     names = model.label_space_.names
     if model.label_space_.several:
-        return evaluate_sets_table(model, table, rejections, verbose=verbose)
+        return evaluate_sets_table(model, table, beside=beside, rejections=rejections, verbose=verbose)
     rows, labelled = table.check_labels(names)  # before anything is encoded
     table.check_documents()
     if not labelled and not none:
@@ -189,8 +190,9 @@ def _checked_beside(beside: Any, model: Classifier) -> Classifier | None:
     if beside is None:
         return None
     beside = _checked(beside, "beside")
-    if model.label_space_.several or beside.label_space_.several:
-        raise ConfigError("two models can be compared where a text has one label; it may have several here.")
+    if model.label_space_.several is not beside.label_space_.several:
+        one, other = ("several labels", "one label")[:: 1 if model.label_space_.several else -1]
+        raise ConfigError(f"the model gives a text {one} and the model beside {other}; give two of a kind.")
     own, others = model.label_space_.names, beside.label_space_.names
     for what, lacking in (("lacks", set(own) - set(others)), ("also has", set(others) - set(own))):
         if lacking:
@@ -225,8 +227,7 @@ def _evaluate(
             documents, own = texts.take(known), [targets[row] for row in known]
             if not done:
                 for one in (model, beside):
-                    if one is not None:
-                        tell_cost(one, documents, more=len(texts) < rows)
+                    tell_cost(one, documents, more=len(texts) < rows)
             tally.left_out += len(texts) - len(known)
             started = time.perf_counter()
             answers, vectors = _answers(model, documents)

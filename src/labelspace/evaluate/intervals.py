@@ -80,6 +80,40 @@ class Difference(NamedTuple):
     """Rows that the other has right and the model has wrong."""
 
 
+@final
+class SeveralIntervals(NamedTuple):
+    """The 95 % intervals of a model's scores over the documents that it was evaluated on."""
+
+    micro_f1: Interval
+    """By bootstrap; without ends if fewer than 6 documents have a wrong set of labels, or a right label."""
+
+    macro_f1: Interval
+    """As `micro_f1`."""
+
+    exact: Interval
+    """By Wilson, 1927, which also holds for few documents."""
+
+
+@final
+class SeveralDifference(NamedTuple):
+    """A model's scores minus another's on the same documents, with 95 % intervals; from -1 to 1."""
+
+    micro_f1: Interval
+    """By paired bootstrap; without ends if fewer than 6 documents are answered differently, or alike."""
+
+    macro_f1: Interval
+    """As `micro_f1`."""
+
+    exact: Interval
+    """By Newcombe's method 10, as in `Difference`."""
+
+    only_this_right: int
+    """Documents whose labels are all right by the model, and not by the other."""
+
+    only_other_right: int
+    """Documents whose labels are all right by the other, and not by the model."""
+
+
 def score_intervals(counts: csr_array) -> Intervals:
     """Return the intervals of macro-F1 and accuracy.
 
@@ -102,8 +136,8 @@ def score_intervals(counts: csr_array) -> Intervals:
     macro_f1 = Interval(float(value), None, None)
     if FEW <= right <= total - FEW:
         drawn = [cell_scores(cells, block, labels, "macro_f1") for block in _draws(weights, labels)]
-        macro_f1 = _around(float(value), np.concatenate(drawn), least=0.0)
-    return Intervals(macro_f1, Interval(right / total, *_wilson(right, total)))
+        macro_f1 = around(float(value), np.concatenate(drawn), least=0.0)
+    return Intervals(macro_f1, Interval(right / total, *wilson(right, total)))
 
 
 @final
@@ -168,17 +202,17 @@ class PairedTally:
         macro_f1 = Interval(float(minus(self._counts[None])[0]), None, None)
         if FEW <= self._counts[first != second].sum() <= self._counts.sum() - FEW:
             drawn = [minus(block) for block in _draws(self._counts, self._labels)]
-            macro_f1 = _around(macro_f1.value, np.concatenate(drawn), least=-1.0)
+            macro_f1 = around(macro_f1.value, np.concatenate(drawn), least=-1.0)
         right, wrong = own == first, own != first
         also = own == second
         both, this, other, neither = (
             int(self._counts[which].sum()) for which in (right & also, right & ~also, wrong & also, wrong & ~also)
         )
-        accuracy = _paired(both, this, other, neither)
+        accuracy = paired_difference(both, this, other, neither)
         return Difference(macro_f1, accuracy, this, other)
 
 
-def _around(value: float, drawn: NDArray[np.float64], *, least: float) -> Interval:
+def around(value: float, drawn: NDArray[np.float64], *, least: float) -> Interval:
     """Return the percentiles of the draws, moved so that their mean is the measured value.
 
     Draws leave out a third of the rows, and score lower where labels have few: with ten rows for each of 10,000 labels
@@ -188,18 +222,18 @@ def _around(value: float, drawn: NDArray[np.float64], *, least: float) -> Interv
     return Interval(value, max(least, float(low)), min(1.0, float(high)))
 
 
-def _wilson(right: int, total: int) -> tuple[float, float]:
+def wilson(right: int, total: int) -> tuple[float, float]:
     from scipy.stats import binomtest
 
     ends = binomtest(right, total).proportion_ci(LEVEL, method="wilson")
     return float(ends.low), float(ends.high)
 
 
-def _paired(both: int, this: int, other: int, neither: int) -> Interval:
+def paired_difference(both: int, this: int, other: int, neither: int) -> Interval:
     """Return the difference of two shares of right rows, by counts of the rows that both, one or neither have right."""
     total = both + this + other + neither
     first, second = (both + this) / total, (both + other) / total
-    (low, high), (low_second, high_second) = _wilson(both + this, total), _wilson(both + other, total)
+    (low, high), (low_second, high_second) = wilson(both + this, total), wilson(both + other, total)
     product = (both + this) * (other + neither) * (both + other) * (this + neither)
     agreed = both * neither - this * other
     # With the continuity correction of the paper.
@@ -253,7 +287,7 @@ def bootstrap_interval(
         (True, 0.15)
 
     Reference:
-        Efron and Tibshirani, 1993, chapter 13. The paper gives no intervals per model.
+        Efron and Tibshirani, 1993, chapter 13. The BTZSC paper gives no intervals of a model.
     """
     check_choice("metric", metric, SCORES)
     check_number("repeats", repeats, least=1, whole=True)

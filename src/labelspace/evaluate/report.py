@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from labelspace.evaluate.intervals import Difference, Interval, Intervals
+from labelspace.evaluate.intervals import Difference, Interval, Intervals, SeveralDifference, SeveralIntervals
 from labelspace.evaluate.metrics import NONE_OF_THESE, LabelMetrics, Metrics
 from labelspace.notebook import Shown
 from labelspace.text_table import text_table
@@ -116,7 +116,9 @@ class Evaluation(Shown):
 
     def to_text(self) -> str:
         """Return plain-text tables: the metrics beside the baselines, each label, and the confusions."""
-        parts = [_headline(self), _summary(self), _intervals(self), labels_text(self.per_label)]
+        differences = [(other.name, other.difference) for other in self.baselines if other.difference is not None]
+        intervals = intervals_text(self.model, self.intervals, differences)
+        parts = [_headline(self), _summary(self), intervals, labels_text(self.per_label)]
         if len(self.labels) <= MATRIX_LABELS:
             parts.append(_matrix(self.confusion, self.labels))
         else:
@@ -127,7 +129,7 @@ class Evaluation(Shown):
         return self.to_text()
 
 
-def plain(found: Intervals | Difference) -> dict[str, Any]:
+def plain(found: Intervals | Difference | SeveralIntervals | SeveralDifference) -> dict[str, Any]:
     """Return intervals as plain values, ready for JSON."""
     return {name: one._asdict() if isinstance(one, Interval) else one for name, one in found._asdict().items()}
 
@@ -195,20 +197,28 @@ def _summary(found: Evaluation) -> str:
     return "\n".join([text_table(rows), *(f"note: {note}" for note in notes)])
 
 
-def _intervals(found: Evaluation) -> str:
-    """How much of the figures, and of the differences from what the model is compared with, may be luck."""
-    macro_f1, accuracy = (_ends(one, ".3f") for one in found.intervals)
-    lines = [f"95 % intervals: macro-F1 {macro_f1}, accuracy {accuracy}"]
-    rows = [[f"{found.model} minus", "macro-F1", "95 %", "accuracy", "95 %", "only this right", "only that right"]]
-    for other in found.baselines:
-        if other.difference is None:
-            continue
-        *scores, this, that = other.difference
+def intervals_text(
+    model: str,
+    intervals: Intervals | SeveralIntervals,
+    differences: Sequence[tuple[str, Difference | SeveralDifference]],
+) -> str:
+    """Return how much of the scores, and of the differences from what the model is compared with, may be luck.
+
+    Args:
+        model: class of the classifier.
+        intervals: those of its scores.
+        differences: name of each other model or baseline, and the model's scores minus its.
+    """
+    names = {name: name.replace("_", "-").replace("f1", "F1") for name in intervals._fields}
+    told = ", ".join(f"{names[field]} {_ends(one, '.3f')}" for field, one in intervals._asdict().items())
+    if not differences:
+        return f"95 % intervals: {told}"
+    heads = [head for name in names.values() for head in (name, "95 %")]
+    rows = [[f"{model} minus", *heads, "only this right", "only that right"]]
+    for name, (*scores, this, that) in differences:
         cells = [cell for one in scores for cell in (f"{one.value:+.3f}", _ends(one, "+.3f"))]
-        rows.append([other.name, *cells, f"{this:,}", f"{that:,}"])
-    if len(rows) > 1:
-        lines += ["", text_table(rows)]
-    return "\n".join(lines)
+        rows.append([name, *cells, f"{this:,}", f"{that:,}"])
+    return f"95 % intervals: {told}\n\n{text_table(rows)}"
 
 
 def _ends(one: Interval, form: str) -> str:

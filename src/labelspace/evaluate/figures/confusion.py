@@ -13,7 +13,7 @@ from labelspace.evaluate.drawing import drawing, files_of, short, write_figure
 from labelspace.evaluate.figures.panels import MOST_INCHES
 from labelspace.evaluate.metrics import NONE_OF_THESE
 from labelspace.evaluate.report import Evaluation
-from labelspace.evaluate.several import SeveralEvaluation
+from labelspace.evaluate.several.report import SeveralEvaluation
 from labelspace.text_table import width_of
 
 if TYPE_CHECKING:

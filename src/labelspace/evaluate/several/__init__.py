@@ -1,0 +1,1 @@
+"""The evaluation of classifiers that give each text a set of labels."""
