@@ -1,6 +1,8 @@
 """`Encoder` gives sentence-transformers' vectors, in input order, in bounded memory, on every architecture."""
 
+import copy
 import json
+import pickle
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
@@ -435,6 +437,13 @@ def test_an_invalid_option_is_one_clear_error(
     assert "\n" not in str(caught.value)
 
 
+def test_a_model_in_memory_is_refused_with_what_to_do(shared: Encoder):
+    with pytest.raises(
+        ConfigError, match="Got SentenceTransformer instead; save a model to a folder and pass"
+    ):
+        Encoder(shared.backbone.model)  # pyright: ignore[reportArgumentType]
+
+
 def test_an_unknown_role_is_refused(shared: Encoder):
     with pytest.raises(ConfigError, match=r"role must be one of 'text', 'label'\. Got 'document'"):
         shared.encode(["a"], role="document")
@@ -504,6 +513,35 @@ def test_bfloat16_vectors_follow_the_weights(open_tiny: Opener):
         for parameter in encoder.backbone.model.parameters():
             parameter.data.mul_(0.5)
     assert np.abs(encoder.encode(TEXTS) - before).max() > 1e-3
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("twin", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_vectors_follow_the_callers_own_training(dtype: str, twin: Callable[[Encoder], Encoder], open_tiny: Opener):
+    encoder = open_tiny(dtype=dtype)
+    before, model = encoder.encode(TEXTS), encoder.backbone.model
+    assert not encoder.trained
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+    model(dict(model.tokenize(TEXTS)))["sentence_embedding"].std().backward()
+    optimizer.step()
+    with torch.no_grad():
+        own = torch.nn.functional.normalize(model(dict(model.tokenize(TEXTS)))["sentence_embedding"]).numpy()
+    assert np.abs(own - before).max() > 0.01
+    for one in (encoder, twin(encoder)):
+        assert np.abs(one.encode(TEXTS) - own).max() < (1e-5 if dtype == "float32" else 0.02)
+        assert one.trained
+
+
+def test_what_leaves_the_weights_alone_leaves_the_encoder_untrained(open_tiny: Opener):
+    encoder = open_tiny()
+    encoder.encode(TEXTS)
+    encoder.backbone.model.train()
+    with torch.inference_mode():
+        encoder.backbone.model.encode(TEXTS)
+    encoder.backbone.model.eval()
+    twin = pickle.loads(pickle.dumps(encoder.copy()))
+    assert not encoder.trained
+    assert not twin.trained
 
 
 def test_the_gradient_reaches_every_layer(open_tiny: Opener):

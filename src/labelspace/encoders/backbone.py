@@ -31,8 +31,9 @@ class Backbone:
     """A sentence-transformers model: token ids in, unit vectors out.
 
     The weights are always float32. Inference on a CPU runs a packed copy of a transformer of the BERT family; others
-    run as they are, in bfloat16 a cast copy. Copies are made once and dropped when the weights change. Training in
-    bfloat16 uses autocast. Pooling and later modules always run in float32.
+    run as they are, in bfloat16 a cast copy. Copies are made once and dropped when the weights change, also where a
+    training loop of the caller's changes them. Training in bfloat16 uses autocast. Pooling and later modules always
+    run in float32.
     """
 
     def __init__(self, model: SentenceTransformer, *, dtype: torch.dtype, device: torch.device) -> None:
@@ -45,7 +46,6 @@ class Backbone:
         self._packed: PackedTransformer | None = None
         self._table = padded_table(self.transformer.model)
         self.trained = False
-        """Whether the weights may differ from those it was opened with."""
 
     @classmethod
     def load(
@@ -86,8 +86,31 @@ class Backbone:
             for tensor in (*model.parameters(), *model.buffers()):
                 tensor.data = tensor.data.clone()
         model.eval()
+        backbone.trained = False
         backbone._packed = packed
         return backbone
+
+    @property
+    def trained(self) -> bool:
+        """Whether the weights may differ from those it was opened with."""
+        self._notice_changes()
+        return self._trained
+
+    @trained.setter
+    def trained(self, trained: bool) -> None:
+        self._trained, self._seen = trained, self._versions()
+
+    def _versions(self) -> list[tuple[int, int]]:
+        """Where each weight lies, and how often it was written to."""
+        # Tensors made in inference mode count no writes, and cannot be trained.
+        return [
+            (weight.data_ptr(), 0 if weight.is_inference() else weight._version) for weight in self.model.parameters()
+        ]
+
+    def _notice_changes(self) -> None:
+        if self._versions() != self._seen:
+            self.weights_changed()
+            self.trained = True
 
     def _zero_missing_pooler(self, path: str) -> None:
         """Zero a pooler that the folder lacks: no vector reads it, but random weights would change every hash."""
@@ -299,6 +322,7 @@ class Backbone:
 
     def packed(self) -> PackedTransformer | None:
         """Return the copy for inference on a CPU; None if this encoder runs as it is."""
+        self._notice_changes()
         if self._packed is None and (found := self._packable()) is not None:
             config, pooling = found
             weights = self.transformer.model.state_dict()
@@ -352,6 +376,7 @@ class Backbone:
             self._low_precision_copy()
 
     def _low_precision_copy(self) -> nn.Module:
+        self._notice_changes()
         if self._low_precision is None:
             duplicate: nn.Module = copy.deepcopy(self.transformer).eval().requires_grad_(False)
             for weight in duplicate.parameters():  # not buffers: rotary frequencies need full precision
@@ -370,7 +395,12 @@ class Backbone:
         _keep_window(self.transformer.model.config, folder)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_packed": None}  # arranged for this processor, and made again where it is opened
+        # A packed copy is arranged for this processor, and made again where it is opened.
+        return {**self.__dict__, "_packed": None, "_trained": self.trained}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._seen = self._versions()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Backbone":
         twin = Backbone(copy.deepcopy(self.model, memo), dtype=self.dtype, device=self.device)

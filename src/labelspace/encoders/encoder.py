@@ -1,6 +1,7 @@
 """`Encoder`: text in, unit vectors out, for any sentence-transformers model."""
 
 import copy
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -41,6 +42,7 @@ class Encoder:
     the processor supports it. Vectors come back in input order. Memory holds one window and the vectors;
     `encode_iter` does not hold the vectors either. A transformer of the BERT family runs without padding on a CPU. A
     plain folder of one is opened without sentence-transformers, until `backbone` is asked for: to train or to save it.
+    `backbone.model` is the `SentenceTransformer`; what changes its weights changes the vectors here.
 
     In bfloat16, a text's vector can change in the fourth digit depending on its batch; use `dtype="float32"` where
     that matters.
@@ -90,6 +92,11 @@ class Encoder:
         offline: bool | None = None,
     ) -> None:
         self.config = EncodingConfig(dtype=dtype, device=device, max_tokens=max_tokens, token_budget=token_budget)
+        if not isinstance(name, str | os.PathLike):
+            raise ConfigError(
+                f"name must be the name or the folder of an encoder. Got {type(name).__name__} instead; save a model "
+                "to a folder and pass the folder."
+            )
         if pooling is not None:
             check_choice("pooling", pooling, POOLINGS)
         # Check the name before resolving it, so that a refusal costs no download.
