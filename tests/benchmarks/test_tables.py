@@ -9,6 +9,7 @@ from types import ModuleType
 import pandas as pd
 import pytest
 
+from contracts.pages import stale_blocks
 from labelspace.evaluate.provenance import provenance
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,6 +58,11 @@ def test_the_page_of_a_study_has_every_table_and_figure_and_no_other(load, name)
     assert sorted(opened) == sorted(set(study.blocks) - {"study-ranges", "lacon-setfit-default"})  # on other pages
     drawn = {figure for figure in re.findall(r"\]\(figures/([\w-]+)\.png\)", page) if figure in study.figures}
     assert drawn == set(study.figures)
+
+
+def test_the_tables_of_settings_and_options_match_the_commands_and_configurations(load):
+    stale = stale_blocks(load("settings_tables").BLOCKS, [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+    assert not stale, "\n".join([*stale, "Run: python benchmarks/tables.py"])
 
 
 def test_the_page_of_the_benchmark_has_every_table_of_the_study_of_heads(load):

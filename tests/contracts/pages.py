@@ -6,7 +6,7 @@ import shlex
 import textwrap
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -137,23 +137,28 @@ def _commands(page: Path, line: int, text: str) -> list[Command]:
 def command_problem(words: tuple[str, ...]) -> str:
     """Parse a command line with the application and return its problem, or an empty string."""
     if words[0] == "make":
-        targets = re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-        return "".join(f"the Makefile has no target {word!r}; " for word in words[1:] if word not in targets)
+        makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+        targets = re.findall(r"^([a-z][a-z-]*):", makefile, re.MULTILINE)
+        targets += [word for word in words if "=" in word and f"$({word.split('=')[0]})" in makefile]
+        return "".join(f"the Makefile has no {word!r}; " for word in words[1:] if word not in targets)
     if words[0] != "labelspace":
         return ""
     import typer
 
     usage_error: Any = typer.BadParameter.__bases__[0]  # its module differs between versions of typer
-    group = application()
-    if len(words) == 1 or words[1].startswith("-"):
-        return "" if set(words[1:]) <= {"--help", "-h", "--version"} else f"no such option {words[1]!r}"
-    name, rest = words[1], [word for word in words[2:] if word not in ("--help", "-h")]
-    if name not in group.commands:
-        return f"there is no command {name!r}"
-    if len(rest) < len(words) - 2:
-        return ""  # asks for help
+    command, (name, *rest) = application(), words
+    while commands := getattr(command, "commands", None):
+        if not rest or rest[0].startswith("-"):
+            known = {"--help", "-h", *(name for option in command.params for name in option.opts)}
+            return "" if set(rest) <= known else f"no such option {rest[0]!r}"
+        name, *rest = rest
+        if name not in commands:
+            return f"there is no command {name!r}"
+        command = commands[name]
+    if {"--help", "-h"} & set(rest):
+        return ""
     try:
-        group.commands[name].make_context(name, rest)
+        command.make_context(name, rest)
     except usage_error as error:
         return error.format_message()
     return ""
@@ -167,6 +172,18 @@ def application() -> Any:
     from labelspace.cli.app import app
 
     return typer.main.get_command(app)
+
+
+def stale_blocks(blocks: Mapping[str, Callable[[], str]], pages: Iterable[Path]) -> list[str]:
+    """Return the generated blocks that differ from the text between their markers on a page, or are on no page."""
+    found = []
+    texts = {page.name: page.read_text(encoding="utf-8") for page in pages}
+    for block, make in blocks.items():
+        start, end = f"<!-- {block} -->\n", f"\n<!-- /{block} -->"
+        told = {name: text.split(start)[1].split(end)[0] for name, text in texts.items() if start in text}
+        found += [f"{name}: the block {block} is stale" for name, text in told.items() if text != make()]
+        found += [] if told else [f"the block {block} is on no page"]
+    return found
 
 
 def options_of(command: str) -> set[str]:
@@ -266,13 +283,19 @@ def not_mentioned(names: list[str], text: str) -> list[str]:
 
 
 def dead_paths(page: Path, root: Path = ROOT) -> list[str]:
-    """Return missing files and folders of this project that a page names in code spans or links."""
+    """Return missing files and folders of this project that a page names in code spans or links.
+
+    A name in a code span begins at the root or in `src/labelspace`, where a module may stand without its ending.
+    """
     text = prose_of(page)
-    named = re.findall(r"`((?:src|tests|examples|benchmarks|docs)/[\w./-]+)", text)
+    package = ROOT / "src" / "labelspace"
+    folders = [path.name for path in package.iterdir() if path.is_dir()]
+    named = re.findall(rf"`((?:src|tests|examples|benchmarks|docs|{'|'.join(folders)})/[\w./-]+)", text)
     links = [
         link for link in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in link and not link.startswith("mailto")
     ]
-    gone = [name for name in named if not (root / name.rstrip(".")).exists()]
+    places = {name: (root / name.rstrip("."), package / name.rstrip("."), package / f"{name}.py") for name in named}
+    gone = [name for name, tried in places.items() if not any(place.exists() for place in tried)]
     return gone + [link for link in links if not (page.parent / link).exists()]
 
 

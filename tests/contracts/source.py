@@ -26,7 +26,7 @@ SECTIONS = ("Paper:", "Args:", "Returns:", "Raises:", "Example:", "See also:", "
 OPTIONAL_SECTIONS = {"See also:"}
 FORMULAS = ("labelspace.losses", "labelspace.geometry", "labelspace.heads")
 # Public in spite of their names, by the manual of namedtuple; and what other libraries offer in no other way.
-FOREIGN_PRIVATE = {"_asdict", "_fields", "_replace", "_attn_implementation", "_modules", "_verify"}
+FOREIGN_PRIVATE = {"_asdict", "_fields", "_replace", "_attn_implementation", "_modules", "_verify", "_version"}
 # Helpers that draw or arrange, and compute no formula of a paper.
 HELPERS = {"sample_pairs"}
 
@@ -172,6 +172,8 @@ def docstring_gaps(thing: Any) -> list[str]:
     itself exports it.
     """
     text = inspect.cleandoc(vars(thing).get("__doc__") or "") if inspect.isclass(thing) else inspect.getdoc(thing) or ""
+    if not text or text.startswith(f"{thing.__name__}("):  # a record without one is given its signature
+        return [f"{thing.__module__}.{thing.__qualname__} has no docstring"]
     if not inspect.isclass(thing):
         gaps = _call_gaps(thing, thing, text)
         if thing.__module__.startswith(FORMULAS):
@@ -183,9 +185,7 @@ def docstring_gaps(thing: Any) -> list[str]:
         gaps = _method_gaps(thing)
         if dataclasses.is_dataclass(thing) or hasattr(thing, "_fields"):
             gaps += [f"lacks the field {name}" for name in _bare_fields(thing) if f"    {name}: " not in text]
-        elif not (
-            issubclass(thing, (Exception, Enum)) or getattr(thing, "_is_protocol", False) or "; made by `" in text
-        ):
+        elif not (_says_it_in_one_line(thing) or "; made by `" in text):
             gaps += _call_gaps(thing, vars(thing).get("__init__"), text)
             examples = text + "".join(value.__doc__ or "" for value in vars(thing).values() if inspect.isroutine(value))
             if ">>>" not in examples and _needs_example(thing):
@@ -199,6 +199,25 @@ def docstring_gaps(thing: Any) -> list[str]:
 
 def _says_it_in_one_line(thing: type) -> bool:
     return issubclass(thing, (Exception, Enum)) or getattr(thing, "_is_protocol", False)
+
+
+def may_be_subclassed(thing: Any) -> bool:
+    """Return whether a public thing is a concrete class without `@final` of which there is no subclass."""
+    if not inspect.isclass(thing) or _says_it_in_one_line(thing) or hasattr(thing, "_fields"):
+        return False
+    return not (thing.__subclasses__() or getattr(thing, "__final__", False))
+
+
+def changes(offered: dict[str, Any], listed: dict[str, Any]) -> list[str]:
+    """Return how what is offered departs from a list: each name that is new or gone, or the first out of place."""
+    ours, theirs = (
+        [f"{name} {word}".strip() for name, words in sorted(each.items()) for word in ("", *words)]
+        for each in (offered, listed)
+    )
+    found = [f"{line} is not listed" for line in ours if line not in theirs]
+    found += [f"{line} is listed, and gone" for line in theirs if line not in ours]
+    pairs = zip(ours, theirs, strict=False)
+    return sorted(found) or [f"{one} comes where {other} is listed" for one, other in pairs if one != other][:1]
 
 
 def _call_gaps(thing: Any, body: Any, text: str) -> list[str]:

@@ -3,13 +3,19 @@
 import inspect
 import re
 
-from contracts.source import docstring_gaps, public_things
+from contracts.source import docstring_gaps, may_be_subclassed, public_things
 
 MAKER = re.compile(r"; made by `(\w+)`")
 
 
 def test_every_public_docstring_is_complete_for_its_kind():
-    assert [gap for thing in public_things() for gap in docstring_gaps(thing)] == []
+    gaps = [gap for thing in public_things() for gap in docstring_gaps(thing)]
+    assert not gaps, "\n".join([*gaps, "CONTRIBUTING.md, rule 3, says what each kind needs."])
+
+
+def test_every_concrete_public_class_is_final():
+    found = [f"{thing.__module__}.{thing.__qualname__}" for thing in public_things() if may_be_subclassed(thing)]
+    assert not found, "\n".join([*found, "Decorate each with @final (CONTRIBUTING.md, rule 11)."])
 
 
 def test_no_kind_is_left_out():

@@ -78,7 +78,11 @@ def test_the_tiny_encoder_replaces_the_real_name_only_within_the_block(tmp_path,
         ("labelspace fit labels.yaml --out model --learning-rat 1", "--learning-rat"),
         ("labelspace fit labels.yaml", "--out"),
         ("labelspace --verison", "--verison"),
+        ("labelspace bench runn", "no command 'runn'"),
+        ("labelspace bench run x --nonsense", "--nonsense"),
+        ("labelspace bench --version", "--version"),
         ("make tset", "tset"),
+        ("make check SETING=today", "SETING=today"),
     ],
 )
 def test_an_invalid_command_line_is_caught(line, problem, tmp_path):
@@ -95,6 +99,19 @@ def test_a_valid_command_line_has_no_problem(tmp_path):
     commands = pages.commands_of(block)
     assert [(command.line, len(command.words)) for command in commands] == [(2, 5), (5, 2)]
     assert [pages.command_problem(command.words) for command in commands] == ["", ""]
+
+
+@pytest.mark.parametrize(
+    "line", ["labelspace bench run x --file y.csv", "make check SETTING=today", "labelspace bench"]
+)
+def test_a_subcommand_and_a_variable_of_make_have_no_problem(line):
+    assert pages.command_problem(tuple(line.split())) == ""
+
+
+def test_a_stale_block_of_a_page_is_caught_by_name(tmp_path):
+    page = page_with(tmp_path, "<!-- a -->\none\n<!-- /a -->\n\n<!-- b -->\nold\n<!-- /b -->\n")
+    blocks = {"a": lambda: "one", "b": lambda: "new", "c": lambda: "lost"}
+    assert pages.stale_blocks(blocks, [page]) == ["page.md: the block b is stale", "the block c is on no page"]
 
 
 def test_an_indented_command_line_is_found(tmp_path):
@@ -115,8 +132,11 @@ def test_a_public_name_missing_from_the_docs_is_caught():
 
 
 def test_a_missing_file_on_a_page_is_caught(tmp_path):
-    page = page_with(tmp_path, "See `tests/losses/test_nothing.py` and [here](nowhere.md), not `src/labelspace`.\n")
-    assert pages.dead_paths(page) == ["tests/losses/test_nothing.py", "nowhere.md"]
+    page = page_with(
+        tmp_path,
+        "See `tests/losses/test_nothing.py`, `cli/labls.py` and [here](nowhere.md), not `cli/fit.py`, `cli/fit`.\n",
+    )
+    assert pages.dead_paths(page) == ["tests/losses/test_nothing.py", "cli/labls.py", "nowhere.md"]
 
 
 def test_an_unknown_python_name_on_a_page_is_caught(tmp_path):
@@ -149,6 +169,8 @@ def test_ruff_refuses_every_planted_line():
         ("import matplotlib.pyplot\n", "TID253 `matplotlib`"),
         ("from openai import OpenAI\n", "TID253 `openai`"),
         ("print(1)\n", "T201"),
+        ("x = 1  # TODO: later\n", "FIX002"),
+        ("x = 1  # noqa\n", "PGH004"),
     ]
     told, first = ruff("".join(text for text, _ in planted)).splitlines(), 1
     for text, rule in planted:
@@ -314,14 +336,15 @@ def test_a_complete_docstring_has_no_gap(kind, planted):
         (FUNCTION, "Returns:", "Back:", "lacks Returns:"),
         (FUNCTION, "InputError: a", "Error: a", "lacks InputError"),
         (FUNCTION, ">>> 1", "1", "has no example"),
-        (CLASS, "    '''A counter.", "    x = '''A counter.", "one line that is a sentence"),
+        (FUNCTION, "    '''Add", "    x = '''Add", "has no docstring"),
+        (CLASS, "    '''A counter.", "    x = '''A counter.", "has no docstring"),
         (CLASS, "start: where", "begin: where", "lacks the parameter start"),
         (CLASS, ">>> 1", "1", "has no example"),
         (CLASS, "            b: another.\n", "", "lacks the parameter b of add"),
         (CLASS, "        '''Add both.", "        x = '''Add both.", "lacks a docstring of add"),
         (RECORD, "    '''One.'''\n", "", "lacks the field a"),
         (RECORD, "    '''Two.'''\n", "", "lacks the field b"),
-        (RECORD, "    '''A record.'''\n", "", "one line that is a sentence"),
+        (RECORD, "    '''A record.'''\n", "", "has no docstring"),
         (ERROR, "Something.", "Something", "one line that is a sentence"),
         (MADE, "; made by `open_thing`", "", "lacks the parameter a"),
     ],
@@ -402,13 +425,39 @@ def test_a_docstring_out_of_order_is_caught(old, new, problem):
     assert any(problem in told for told in problems), problems
 
 
+# ---- the public surface
+
+
+@pytest.mark.parametrize(
+    ("offered", "found"),
+    [
+        ({"fit": ["--out", "--to"], "lint": []}, ["lint --all is listed, and gone"]),
+        ({"fit": ["--out", "--to"], "lint": ["--all", "--only"]}, ["lint --only is not listed"]),
+        ({"lint": ["--all"], "fit": ["--out", "--to"], "bench": []}, ["bench is not listed"]),
+        ({"lint": ["--all"], "fit": ["--to", "--out"]}, ["fit --to comes where fit --out is listed"]),
+        ({"fit": ["--out", "--to"], "lint": ["--all"]}, []),
+    ],
+)
+def test_a_changed_surface_is_told_by_name(offered, found):
+    assert source.changes(offered, {"lint": ["--all"], "fit": ["--out", "--to"]}) == found
+
+
+def test_a_planted_class_without_final_is_caught(planted):
+    final = "from typing import final\n\n\n@final" + CLASS
+    assert source.may_be_subclassed(planted(CLASS).thing)
+    assert not source.may_be_subclassed(planted(final).thing)
+    assert not source.may_be_subclassed(planted(f"{CLASS}\n\nclass other(thing): ...\n").thing)
+    assert not source.may_be_subclassed(planted(ERROR).thing)
+
+
 # ---- what tests leave behind
 
 
 def session_on(tmp_path, text: str) -> subprocess.CompletedProcess[str]:
     """Run a test session on a file with this code, with our plugins and its own temporary folder."""
     path = tmp_path / "test_planted.py"
-    path.write_text(f"import tempfile\n\n\ndef test_planted():\n    {text}\n", encoding="utf-8")
+    code = f"import tempfile\n\n\ndef test_planted():\n    {text}\n\n\ndef test_last(): ...\n"
+    path.write_text(code, encoding="utf-8")
     (tmp_path / "tmp").mkdir()
     environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp"), "PYTHONPATH": str(source.ROOT / "tests")}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "leftovers", "--rootdir", tmp_path, path]
@@ -423,7 +472,7 @@ def test_a_file_left_in_the_temporary_folder_fails_the_run_and_is_named(text, tm
     done = session_on(tmp_path, text)
     assert done.returncode == 1, done.stdout
     assert "left behind in the temporary folder: tmp" in done.stdout
-    assert "-planted" in done.stdout
+    assert "-planted (there since test_planted.py::test_planted)" in done.stdout
     assert [path.name for path in (tmp_path / "tmp").iterdir()] == [f"pytest-of-{getpass.getuser()}"]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import labelspace
-from contracts.source import public_folders
+from contracts.source import changes, public_folders
 from labelspace import errors
 from labelspace.config import CONFIGS
 
@@ -421,13 +421,19 @@ def words(lists: dict[str, str]) -> dict[str, list[str]]:
     return {name: text.split() for name, text in lists.items()}
 
 
+def check(offered: dict[str, list[str]], listed: dict[str, list[str]], name: str) -> None:
+    found = changes(offered, listed)
+    cure = f"If you meant that, change {name} in tests/contracts/test_surface.py (CONTRIBUTING.md, rules 13 and 19)."
+    assert not found, "\n".join([*found, cure])
+
+
 def spelt(parameter: Any) -> list[str]:
     """Return an option as written on the command line, or the name of an argument."""
     return [parameter.name] if parameter.param_type_name == "argument" else [*parameter.opts, *parameter.secondary_opts]
 
 
 def test_labelspace_offers_these_names():
-    assert labelspace.__all__ == PUBLIC
+    check({"labelspace": labelspace.__all__}, {"labelspace": PUBLIC}, "PUBLIC")
 
 
 def test_labelspace_offers_at_most_a_dozen_names():
@@ -449,7 +455,7 @@ def test_an_unknown_name_is_an_attribute_error():
 
 def test_each_folder_offers_these_names():
     offered = {folder.__name__: folder.__all__ for folder in public_folders() if folder is not labelspace}
-    assert offered == MODULES
+    check(offered, MODULES, "MODULES")
 
 
 def test_each_folder_exports_its_names_and_has_a_docstring():
@@ -459,12 +465,13 @@ def test_each_folder_exports_its_names_and_has_a_docstring():
         for name in folder.__all__
         if not hasattr(folder, name)
     ]
-    assert gone == []
-    assert [folder.__name__ for folder in public_folders() if not folder.__doc__] == []
+    assert not gone, "\n".join(gone)
+    bare = [folder.__name__ for folder in public_folders() if not folder.__doc__]
+    assert not bare, "\n".join(bare)
 
 
 def test_configurations_have_these_fields():
-    assert {config.__name__: list(vars(config())) for config in CONFIGS} == words(FIELDS)
+    check({config.__name__: list(vars(config())) for config in CONFIGS}, words(FIELDS), "FIELDS")
 
 
 def test_errors_form_this_tree():
@@ -473,7 +480,7 @@ def test_errors_form_this_tree():
         for name, thing in vars(errors).items()
         if inspect.isclass(thing) and thing.__module__ == errors.__name__
     }
-    assert classes == ERRORS
+    check(classes, ERRORS, "ERRORS")
 
 
 def test_saved_models_have_this_format_version():
@@ -505,5 +512,6 @@ def test_the_command_line_has_these_commands_arguments_and_options():
         for part, command in getattr(group, "commands", {"": group}).items()
     }
     taken = {name: [word for each in command.params for word in spelt(each)] for name, command in single.items()}
-    assert taken == words(COMMANDS)
-    assert [name for name, command in {**commands, **single}.items() if not command.help] == []
+    check(taken, words(COMMANDS), "COMMANDS")
+    bare = [name for name, command in {**commands, **single}.items() if not command.help]
+    assert not bare, f"without a help text: {', '.join(bare)}"

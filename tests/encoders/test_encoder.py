@@ -438,9 +438,7 @@ def test_an_invalid_option_is_one_clear_error(
 
 
 def test_a_model_in_memory_is_refused_with_what_to_do(shared: Encoder):
-    with pytest.raises(
-        ConfigError, match="Got SentenceTransformer instead; save a model to a folder and pass"
-    ):
+    with pytest.raises(ConfigError, match="Got SentenceTransformer instead; save a model to a folder and pass"):
         Encoder(shared.backbone.model)  # pyright: ignore[reportArgumentType]
 
 

@@ -1,11 +1,12 @@
-"""The registry holds the paper's ten encoders, gives prompts only with a reason, and is cheap to import."""
+"""The registry holds the paper's ten encoders, and gives prompts and runs code only with a reason."""
 
 import dataclasses
 import re
+from typing import get_args
 
 import pytest
 
-from labelspace.encoders.registry import DEFAULT_ENCODER, KNOWN_ENCODERS, find_spec
+from labelspace.encoders.registry import DEFAULT_ENCODER, KNOWN_ENCODERS, Pooling, find_spec
 
 # Table 4 of the paper: name, pooling, dimension.
 TABLE_4 = {
@@ -48,12 +49,12 @@ def test_fields_make_sense():
     for spec in KNOWN_ENCODERS:
         assert spec.name.count("/") == 1, spec
         assert spec.name.endswith(f"/{spec.short_name}"), spec
-        assert 20_000_000 < spec.parameters < 700_000_000, spec
-        assert spec.pooling in ("mean", "cls", "last"), spec
-        assert spec.dimension in (384, 768, 1024), spec
-        assert spec.max_tokens in (256, 384, 512, 2048, 8192, 32768), spec
-        assert spec.licence in ("apache-2.0", "mit", "gemma"), spec
-        assert 2021 <= spec.year <= 2025, spec
+        assert spec.parameters > 1_000_000, spec  # a count, not in millions
+        assert spec.pooling in get_args(Pooling), spec
+        assert spec.dimension > 0, spec
+        assert spec.max_tokens is None or spec.max_tokens > 0, spec
+        assert re.fullmatch(r"[a-z0-9][a-z0-9.-]*", spec.licence), spec
+        assert spec.year >= 2018, spec
         assert spec.base_learning_rate is None or 1e-6 <= spec.base_learning_rate <= 1e-3, spec
         assert spec.revision is None or re.fullmatch(r"[0-9a-f]{40}", spec.revision), spec
         assert spec.sha256 is None or re.fullmatch(r"[0-9a-f]{64}", spec.sha256), spec

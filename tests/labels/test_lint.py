@@ -1,8 +1,10 @@
 """Lint: every code is found where it applies, and nowhere else."""
 
+import re
 import time
 import tracemalloc
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 from labelspace.encoders import Encoder
 from labelspace.errors import ConfigError
 from labelspace.labels import Finding, Label, LabelSpace, lint, lint_meaning
+from labelspace.labels.lint_codes import CODES
 from labelspace.labels.lint_words import words
 
 SPORTS = ["The team won the final match.", "A runner broke the record.", "Fans fill every stadium tonight."]
@@ -436,3 +439,9 @@ def test_sharp_s_is_not_ss():
     space = space_of(Maße=["Er genießt in Maßen und ohne Reue."], Masse=["Er genießt in Massen und ohne Reue."])
     codes = {one.code for one in lint(space)}
     assert not codes & {"duplicate-verbalizer", "duplicate-description", "names-differ-by-case"}
+
+
+def test_the_page_lists_every_code_with_its_severity():
+    page = Path(__file__).parents[2] / "docs" / "label-files.md"
+    told = re.findall(r"^\| `([a-z-]+)` \| (error|warning|info) \|", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(told) == sorted(CODES.items()), "change the table of docs/label-files.md, or labels/lint_codes.py"

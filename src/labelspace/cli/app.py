@@ -24,8 +24,10 @@ from labelspace.cli import (
     evaluate,
     explain,
     export,
+    figures,
     fit,
-    labels,
+    init,
+    lint,
     predict,
     prefinetune,
     serve,
@@ -147,8 +149,8 @@ def _options(
     pass
 
 
-app.command("init", cls=Command)(labels.init_command)
-app.command("lint", cls=Command)(labels.lint_command)
+app.command("init", cls=Command)(init.init_command)
+app.command("lint", cls=Command)(lint.lint_command)
 app.command("draft", cls=Command)(draft.draft_command)
 app.command("encoders", cls=Command)(encoders.encoders_command)
 app.command("fit", cls=fit.FitCommand)(fit.fit_command)
@@ -156,7 +158,7 @@ app.command("predict", cls=Command)(predict.predict_command)
 app.command("evaluate", cls=Command)(evaluate.evaluate_command)
 app.command("estimate", cls=Command)(estimate.estimate_command)
 app.command("explain", cls=Command)(explain.explain_command)
-app.command("figures", cls=Command)(evaluate.figures_command)
+app.command("figures", cls=Command)(figures.figures_command)
 app.command("export", cls=Command)(export.export_command)
 app.command("serve", cls=Command)(serve.serve_command)
 app.command("studio", cls=Command)(studio.studio_command)

@@ -34,6 +34,9 @@ def choices(values: tuple[str, ...]) -> str:
 
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a saved model, or its name on the hub.")]
+Labelled = Annotated[
+    str, typer.Argument(metavar="FILE", help="A .csv, .tsv, .xlsx, .jsonl or .parquet file, or a glob.")
+]
 EncoderName = Annotated[
     str,
     typer.Option(

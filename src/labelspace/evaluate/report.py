@@ -21,6 +21,18 @@ CONFUSIONS = 20
 
 NAME_WIDTH = 48
 
+# The table of metrics: heading, and field of `Metrics`.
+_COLUMNS = (
+    ("macro-F1", "macro_f1"),
+    ("accuracy", "accuracy"),
+    ("kappa", "kappa"),
+    ("precision", "macro_precision"),
+    ("recall", "macro_recall"),
+    ("coverage", "coverage"),
+    ("on covered", "accuracy_on_covered"),
+    ("ECE", "expected_calibration_error"),
+)
+
 
 class Baseline(NamedTuple):
     """Metrics of something to compare the model with, on the same documents."""
@@ -188,10 +200,8 @@ def _headline(found: Evaluation) -> str:
 
 
 def _summary(found: Evaluation) -> str:
-    rows = [["", "macro-F1", "accuracy", "kappa", "precision", "recall", "coverage", "on covered", "ECE"]]
-    rows.append([found.model, *_numbers(found.metrics)])
-    for other in found.baselines:
-        rows.append([other.name, *(_numbers(other.metrics) if other.metrics else ["-"] * 8)])
+    rows = [["", *(heading for heading, _ in _COLUMNS)], [found.model, *_numbers(found.metrics)]]
+    rows += [[other.name, *_numbers(other.metrics)] for other in found.baselines]
     # A reason shared by both baselines is printed once.
     notes = dict.fromkeys(other.note for other in found.baselines if other.note)
     return "\n".join([text_table(rows), *(f"note: {note}" for note in notes)])
@@ -225,17 +235,8 @@ def _ends(one: Interval, form: str) -> str:
     return "(too few rows)" if one.low is None else f"{one.low:{form}} to {one.high:{form}}"
 
 
-def _numbers(metrics: Metrics) -> list[str]:
-    values = (
-        metrics.macro_f1,
-        metrics.accuracy,
-        metrics.kappa,
-        metrics.macro_precision,
-        metrics.macro_recall,
-        metrics.coverage,
-        metrics.accuracy_on_covered,
-        metrics.expected_calibration_error,
-    )
+def _numbers(metrics: Metrics | None) -> list[str]:
+    values = [None if metrics is None else getattr(metrics, field) for _, field in _COLUMNS]
     return ["-" if value is None else f"{value:.3f}" for value in values]
 
 

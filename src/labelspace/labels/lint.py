@@ -9,6 +9,7 @@ from labelspace.errors import ConfigError
 from labelspace.labels import lint_meaning, lint_words
 from labelspace.labels.finding import SEVERITIES, Finding, TextMeasures
 from labelspace.labels.label import quoted
+from labelspace.labels.lint_codes import finding
 from labelspace.labels.lint_words import Place
 from labelspace.labels.space import LabelSpace
 
@@ -29,11 +30,7 @@ def lint(
 ) -> list[Finding]:
     """Return the problems of a label space.
 
-    Codes, without an encoder: `duplicate-description`, `duplicate-verbalizer` (errors); `no-descriptions`,
-    `uneven-counts`, `very-short-description`, `names-differ-by-case`, `near-duplicate-description`,
-    `name-in-other-description` (warnings); `few-descriptions`, `raw-name-in-verbalizer` (infos). With an encoder also
-    `nearer-to-other-label`, `overlapping-labels` and `text-too-long` (warnings), near-duplicates by meaning, and
-    `duplicate-verbalizer` for texts that the encoder reads alike.
+    `docs/label-files.md` says what each code means, and which need an encoder.
 
     Args:
         labels: a LabelSpace, or what one is made of: a mapping, a list of names, or the path of a label file.
@@ -130,8 +127,7 @@ def _near_duplicates(
         else:
             where = f"labels {quoted(names[0])} and {quoted(names[1])}"
             cure = "Keep the one that fits its label, or say what sets the labels apart."
-        yield Finding(
-            "warning",
+        yield finding(
             "near-duplicate-description",
             names,
             f"{where}: the descriptions {quoted(one)} and {quoted(other)} say nearly the same ({how}).",

@@ -7,6 +7,7 @@ from typing import Any, final
 
 from labelspace.labels.finding import Finding, TextMeasures
 from labelspace.labels.label import quoted
+from labelspace.labels.lint_codes import finding
 from labelspace.labels.lint_words import Place, groups, some
 from labelspace.labels.space import LabelSpace
 
@@ -91,8 +92,7 @@ def too_long(space: LabelSpace, encoder: TextMeasures) -> Iterator[Finding]:
     for (name, what, text), count in zip(owned, encoder.count_tokens([text for *_, text in owned]), strict=True):
         if count > encoder.max_tokens:
             whose = f"label {quoted(name)}: " if name else ""
-            yield Finding(
-                "warning",
+            yield finding(
                 "text-too-long",
                 (name,) if name else (),
                 f"{whose}the {what} {quoted(text)} has {count} tokens, "
@@ -118,8 +118,7 @@ def alike_verbalizers(space: LabelSpace, encoder: TextMeasures) -> Iterator[Find
     for names in read_alike(encoder, verbalizers):
         texts = tuple(dict.fromkeys(verbalizers[name] for name in names))
         if len(texts) > 1:
-            yield Finding(
-                "error",
+            yield finding(
                 "duplicate-verbalizer",
                 names,
                 f"the encoder reads the verbalizers of {some(names)} alike, such as {quoted(texts[0])}.",
@@ -185,8 +184,7 @@ def _nearer(space: LabelSpace, own: int, j: int, found: dict[str, tuple[int, flo
         for kind, (best, score, mine) in found.items()
     ]
     others = dict.fromkeys(space.names[best] for best, _, _ in found.values())
-    return Finding(
-        "warning",
+    return finding(
         "nearer-to-other-label",
         (name, *others),
         f"label {quoted(name)}: the description {quoted(text)} is nearer to {' and to '.join(parts)}.",
@@ -224,8 +222,7 @@ def overlapping(meanings: Meanings, *, overlap: float) -> Iterator[Finding]:
             found[min(pair), max(pair)] = float(between[row, column]), float(inside[row, column])
     for (one, other), (between, inside) in sorted(found.items()):
         names = (space.names[one], space.names[other])
-        yield Finding(
-            "warning",
+        yield finding(
             "overlapping-labels",
             names,
             f"the descriptions of {quoted(names[0])} and {quoted(names[1])} overlap: their mean cosine is "

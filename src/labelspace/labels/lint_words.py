@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from labelspace.labels.finding import Finding
 from labelspace.labels.label import quoted
+from labelspace.labels.lint_codes import finding
 from labelspace.labels.space import LabelSpace
 from labelspace.labels.words import UNSPACED, in_lower_case, is_unspaced, words_of
 
@@ -33,8 +34,7 @@ def missing_descriptions(space: LabelSpace) -> Iterator[Finding]:
     """no-descriptions: the label has only its verbalizer."""
     for label, verbalizer in zip(space, space.verbalizers, strict=True):
         if not label.descriptions:
-            yield Finding(
-                "warning",
+            yield finding(
                 "no-descriptions",
                 (label.name,),
                 f"label {quoted(label.name)} has no descriptions, only its verbalizer {quoted(verbalizer)}.",
@@ -48,8 +48,7 @@ def few_descriptions(space: LabelSpace, *, few: int) -> Iterator[Finding]:
     for label in space:
         count = len(label.descriptions)
         if 0 < count < few:
-            yield Finding(
-                "info",
+            yield finding(
                 "few-descriptions",
                 (label.name,),
                 f"label {quoted(label.name)} has only {count} description{'' if count == 1 else 's'}.",
@@ -67,8 +66,7 @@ def uneven_counts(space: LabelSpace, *, uneven: float) -> Iterator[Finding]:
         return
     fewest = tuple(name for name, count in counts.items() if count == least)
     richest = next(name for name, count in counts.items() if count == most)
-    yield Finding(
-        "warning",
+    yield finding(
         "uneven-counts",
         fewest,
         f"the number of descriptions runs from {least} ({some(fewest)}) to {most} ({quoted(richest)}), "
@@ -82,8 +80,7 @@ def short_descriptions(space: LabelSpace, *, short: int) -> Iterator[Finding]:
     for label in space:
         for text in label.descriptions:
             if len(words(text)) < short:
-                yield Finding(
-                    "warning",
+                yield finding(
                     "very-short-description",
                     (label.name,),
                     f"label {quoted(label.name)}: the description {quoted(text)} has fewer than {short} words.",
@@ -95,8 +92,7 @@ def short_descriptions(space: LabelSpace, *, short: int) -> Iterator[Finding]:
 def names_by_case(space: LabelSpace) -> Iterator[Finding]:
     """names-differ-by-case: names that differ only in capital letters or in the form of a letter with an accent."""
     for names in groups([(label.name, in_lower_case(unicodedata.normalize("NFC", label.name))) for label in space]):
-        yield Finding(
-            "warning",
+        yield finding(
             "names-differ-by-case",
             names,
             f"the names {some(names)} differ only in capital letters, or in how Unicode writes an accent.",
@@ -109,8 +105,7 @@ def duplicate_verbalizers(space: LabelSpace) -> Iterator[Finding]:
     pairs = [(label.name, " ".join(text.split())) for label, text in zip(space, space.verbalizers, strict=True)]
     for names in groups(pairs):
         text = space[names[0]].verbalize(space.template)
-        yield Finding(
-            "error",
+        yield finding(
             "duplicate-verbalizer",
             names,
             f"the labels {some(names)} have the same verbalizer {quoted(text)}.",
@@ -125,8 +120,7 @@ def raw_names(space: LabelSpace) -> Iterator[Finding]:
         if label.phrase is None and label.verbalizer is None and "_" in label.name:
             text = label.verbalize(space.template)
             spaced = " ".join(label.name.replace("_", " ").split())
-            yield Finding(
-                "info",
+            yield finding(
                 "raw-name-in-verbalizer",
                 (label.name,),
                 f"label {quoted(label.name)} has no phrase, so the encoder reads {quoted(text)}.",
@@ -154,8 +148,7 @@ def names_in_descriptions(space: LabelSpace) -> Iterator[Finding]:
             found = dict.fromkeys(run for run in _runs(words(text), lengths) if run in by_words and run not in ours)
             for other in (i for run in found for i in by_words[run] if i != own):
                 name = space.names[other]
-                yield Finding(
-                    "warning",
+                yield finding(
                     "name-in-other-description",
                     (label.name, name),
                     f"label {quoted(label.name)}: the description {quoted(text)} contains the name of {quoted(name)}.",
@@ -179,8 +172,7 @@ def duplicate_descriptions(space: LabelSpace) -> Iterator[Finding]:
             where, cure = f"label {quoted(names[0])} has", "Keep one of them."
         else:
             where, cure = f"the labels {some(names)} share", "Keep it in one label; it cannot tell labels apart."
-        yield Finding(
-            "error",
+        yield finding(
             "duplicate-description",
             names,
             f"{where} the same description {len(same)} times: {quoted(text)}.",
