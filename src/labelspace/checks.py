@@ -1,6 +1,6 @@
 """Input checks that need nothing but the standard library.
 
-Only `ndim` and `shape` of a tensor are read, so that this file need not import torch.
+Only `ndim`, `shape` and `dtype` of a tensor are read, so that this file need not import torch.
 """
 
 import difflib
@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import Any, Protocol
 
-from labelspace.errors import ConfigError, MissingDependencyError, ShapeError
+from labelspace.errors import ConfigError, InputError, MissingDependencyError, ShapeError
+
+_INTEGERS = ("torch.int64", "torch.int32", "torch.int16", "torch.int8", "torch.uint8")
 
 
 class HasShape(Protocol):
@@ -22,6 +24,9 @@ class HasShape(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def dtype(self) -> Any: ...
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -121,15 +126,37 @@ def plain(value: Any) -> Any:
     return value.item() if is_scalar else value
 
 
-def check_scores_and_targets(scores: HasShape, targets: HasShape) -> None:
-    """Raise ShapeError unless `scores` is a matrix and `targets` has one entry per row."""
+def check_scores_and_targets(scores: HasShape, targets: HasShape, name: str = "scores") -> None:
+    """Raise ShapeError unless `scores` is a matrix, and as `check_targets`; `name` is the caller's for the scores."""
     if scores.ndim != 2:
-        raise ShapeError(f"scores must be a matrix [desc label]. Got shape {tuple(scores.shape)} instead.")
-    if targets.ndim != 1 or targets.shape[0] != scores.shape[0]:
-        raise ShapeError(
-            f"targets must hold one column number per row of scores ({scores.shape[0]}). "
-            f"Got shape {tuple(targets.shape)} instead."
-        )
+        raise ShapeError(f"{name} must be a matrix [desc label]. Got shape {tuple(scores.shape)} instead.")
+    check_targets(targets, scores.shape[0], f"column number per row of {name}")
+
+
+def check_vectors_and_targets(
+    texts: HasShape, labels: HasShape, targets: HasShape, names: str = "instances [text dim] and labels [label dim]"
+) -> None:
+    """Raise ShapeError unless both are matrices of one width that are not empty, and as `check_targets`."""
+    got = f"Got shapes {tuple(texts.shape)} and {tuple(labels.shape)} instead."
+    if texts.ndim != 2 or labels.ndim != 2 or texts.shape[1] != labels.shape[1]:
+        raise ShapeError(f"{names} must be matrices of one width. {got}")
+    if 0 in texts.shape or labels.shape[0] == 0:
+        raise ShapeError(f"a batch needs one text, one label and one coordinate at least. {got}")
+    check_targets(targets, texts.shape[0], "label number per text")
+
+
+def check_targets(targets: HasShape, count: int, one: str) -> None:
+    """Raise ShapeError unless `targets` has `count` entries, and InputError unless they are integers."""
+    if targets.ndim != 1 or targets.shape[0] != count:
+        raise ShapeError(f"targets must hold one {one} ({count}). Got shape {tuple(targets.shape)} instead.")
+    check_integers("targets", targets)
+
+
+def check_integers(name: str, values: HasShape) -> None:
+    """Raise InputError unless `values` is a torch tensor of integers; reads no value, so no GPU is waited for."""
+    if str(values.dtype) not in _INTEGERS:
+        got = f"{type(values).__name__} of {values.dtype}"
+        raise InputError(f"{name} must be a torch tensor of whole numbers. Got {got} instead.")
 
 
 def check_callbacks(callbacks: object) -> None:

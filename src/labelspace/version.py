@@ -1,3 +1,3 @@
 """The version of labelspace, read by the build and written into saved folders and results."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"

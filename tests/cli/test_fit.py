@@ -50,6 +50,22 @@ def test_every_setting_of_a_method_belongs_to_its_estimator_or_configuration():
         )
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("fit", "--dropout"), "--dropout is a setting: give --set dropout=VALUE; --settings lists them."),
+        (("fit", "--warmup=1"), "give --set warmup=VALUE or --set teaching.warmup=VALUE; --settings"),
+        (("fit", "--search-steps", 5), "give --set search.steps=VALUE; --settings"),
+        (("prefinetune", "--regularizer-weight", 2), "give --set regularizer_weight=VALUE; --settings"),
+        (("train-nli", "--warmup", 0), "give --set warmup=VALUE; --settings"),
+        (("fit", "--encodr", "x"), "No such option: --encodr (Possible options: --encoder"),
+    ],
+    ids=str,
+)
+def test_a_setting_that_is_given_as_an_option_is_told_how_to_be_given(words, told, run, refused):
+    assert told in refused(run(*words))
+
+
 def test_the_settings_are_listed_with_type_default_and_meaning(run):
     told = json.loads(run("fit", "--settings", "--method", "lacon", "--json").stdout)["--method lacon"]
     by_name = {one["name"]: one for one in told}

@@ -189,6 +189,22 @@ def test_an_id_without_a_name_is_refused(ids: list[int]):
         seen(torch.zeros(2, 4), torch.tensor(ids), [])
 
 
+@pytest.mark.parametrize("kind", [torch.float32, torch.bool])
+def test_ids_that_are_no_integers_are_refused_and_nothing_is_added(kind: torch.dtype):
+    vectors, sources = relations(40)
+    moments = seen(vectors, sources, [])
+    with pytest.raises(InputError, match=rf"sources must be a torch tensor of whole numbers\. Got Tensor of {kind}"):
+        moments.update(vectors, (sources % 2).to(kind))
+    assert moments.count == int(moments.source_counts.sum()) == 40
+
+
+@pytest.mark.parametrize("kind", [torch.int32, torch.int8, torch.uint8])
+def test_ids_may_be_integers_of_any_width(kind: torch.dtype):
+    vectors, sources = relations(40)
+    wide, narrow = seen(vectors, sources, []), seen(vectors, sources.to(kind), [])
+    assert torch.equal(narrow.source_means, wide.source_means)
+
+
 @pytest.mark.parametrize(
     ("vectors", "sources"),
     [(torch.zeros(3), torch.zeros(3).long()), (torch.zeros(3, 2), torch.zeros(2).long()), (torch.zeros(2, 0), None)],

@@ -507,3 +507,12 @@ def test_debias_refuses_what_does_not_fit():
             debias(vectors, ids, space)
     with pytest.raises(InputError, match=r"between 0 and 4\. Got 0 to 5 instead"):
         debias(torch.zeros(2, 8), torch.tensor([0, 5]), space)
+    with pytest.raises(InputError, match="whole numbers"):
+        debias(torch.zeros(2, 8), torch.tensor([False, True]), space)
+
+
+def test_debias_reads_ids_of_any_width_as_positions():
+    """As a byte mask, two bytes would choose rows of a table and not name them."""
+    vectors, sources = relations()
+    space = space_of(vectors, sources)
+    assert torch.equal(debias(vectors, sources.to(torch.uint8), space), debias(vectors, sources, space))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jaxtyping import TypeCheckError
 
-from labelspace.errors import ShapeError
+from labelspace.errors import ConfigError, ShapeError
 from labelspace.geometry import alignment, sample_pairs, uniformity
 from losses.checked import geometry as checked
 from losses.oracles import alignment_by_hand, uniformity_by_hand
@@ -144,6 +144,47 @@ def test_alignment_is_zero_for_the_same_points_and_four_for_opposite_ones():
     assert alignment(points, -points).item() == pytest.approx(4.0)
 
 
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 1.5, 2.0])
+def test_a_pair_on_one_point_has_no_slope_and_leaves_the_others_theirs(alpha: float):
+    first, second = unit(6, 4), unit(6, 4, seed=1)
+    second[2] = first[2]
+    expected = alignment_by_hand(first.tolist(), second.tolist(), alpha)
+    leaf = first.clone().requires_grad_()
+    loss = alignment(leaf, second, alpha)
+    loss.backward()
+    assert leaf.grad is not None
+    assert loss.item() == pytest.approx(expected, rel=1e-12)
+    for pair in range(6):
+        apart = first[pair] - second[pair]
+        slope = alpha / 6 * apart.norm() ** (alpha - 2) * apart if pair != 2 else torch.zeros_like(apart)
+        torch.testing.assert_close(leaf.grad[pair], slope)
+
+
+def test_arrays_have_the_values_of_tensors_and_half_precision_is_widened():
+    first, second, drawn = unit(6, 4), unit(6, 4, seed=1), sample_pairs(6, 10, seed=0)
+    array = first.numpy()
+    array.flags.writeable = False
+    assert checked.alignment(array, second.numpy()).item() == alignment(first, second).item()
+    assert checked.uniformity(array, drawn).item() == uniformity(first, drawn).item()
+    half = alignment(first.bfloat16(), second.bfloat16())
+    assert half.dtype is torch.float32
+    assert half.item() == alignment(first.bfloat16().float(), second.bfloat16().float()).item()
+
+
+def test_scales_and_draws_without_meaning_are_refused():
+    points = unit(6, 4)
+    for value in (0, -1.0, math.nan):
+        with pytest.raises(ConfigError, match="alpha must be a number above 0"):
+            alignment(points, points, value)
+        with pytest.raises(ConfigError, match="t must be a number above 0"):
+            uniformity(points, PAIRS, value)
+    for seed in (-1, None):
+        with pytest.raises(ConfigError, match="seed must be"):
+            sample_pairs(6, 3, seed=seed)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ConfigError, match="pairs must be"):
+        sample_pairs(6, -1, seed=0)
+
+
 # ---- shapes
 
 ROWS, PAIRS = torch.zeros(3, 2), torch.tensor([[0, 1]])
@@ -164,6 +205,8 @@ def test_uniformity_refuses_a_wrong_shape(wrong: str):
 def test_alignment_refuses_two_shapes():
     with pytest.raises(ShapeError, match="two matrices of one shape"):
         alignment(torch.zeros(3, 2), torch.zeros(2, 2))
+    with pytest.raises(ShapeError, match="one pair at least"):
+        alignment(torch.zeros(0, 2), torch.zeros(0, 2))
 
 
 @pytest.mark.parametrize("wrong", WRONG)

@@ -59,6 +59,13 @@ def test_the_head_equals_the_formula_written_out(head):
     torch.testing.assert_close(head(states), torch.tensor(expected), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", [torch.float64, torch.bfloat16])
+def test_states_are_brought_to_the_type_of_the_weights(head, kind):
+    states = torch.linspace(-2, 2, 12).view(2, 6).to(kind)
+    assert torch.equal(head(states), head(states.float()))
+    assert head.to(kind)(states.float()).dtype is kind
+
+
 def test_dropout_acts_on_the_state_in_training_only(head):
     head.dropout.p = 0.5
     states = torch.ones(64, 6)

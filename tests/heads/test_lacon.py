@@ -387,6 +387,19 @@ def test_bfloat16_words_give_float32(name: str):
     assert torch.equal(found, head(states.float(), mask, *more))
 
 
+@pytest.mark.parametrize("kind", [torch.float64, torch.bfloat16])
+def test_fusion_and_projection_take_states_weights_and_labels_of_different_types(kind: torch.dtype):
+    fusing, projecting = FusionHead(generator=seeded(), window=3), ProjectionHead(DIM, generator=seeded())
+    states, mask = batch(dtype=torch.float32)
+    expected = fusing(states, mask, labels()())
+    assert torch.equal(projecting(expected.to(kind)), projecting(expected.to(kind).float()))
+    fused = fusing.to(kind)(states, mask, labels()())
+    assert fused.dtype is torch.float32
+    torch.testing.assert_close(fused, expected, rtol=1e-2, atol=1e-2)
+    assert fusing(states, mask, labels().to(kind)()).dtype is torch.float32
+    assert projecting.to(kind)(fused).dtype is kind
+
+
 @each_reader
 @pytest.mark.parametrize(
     ("shape", "mask_shape", "message"),

@@ -336,11 +336,15 @@ def test_dropout_zeroes_its_share_and_keeps_the_expectation():
     assert both == pytest.approx(0.3**2, abs=4 * math.sqrt(0.09 * 0.91 / texts))  # coordinates drop independently
 
 
-def test_dropout_acts_only_with_noise_and_depends_on_it_alone():
+def test_dropout_acts_only_in_training_with_noise_and_depends_on_it_alone():
     head = make("textcnn").train()
     states, mask = batch(torch.float32)
-    plain = head(states, mask)
-    assert all(torch.equal(a, b) for a, b in zip(plain, head.eval()(states, mask), strict=True))
+    plain, noise = head(states, mask), seeded(1)
+    before = noise.get_state()
+    for evaluated in (head.eval()(states, mask), head(states, mask, noise=noise)):
+        assert all(torch.equal(a, b) for a, b in zip(plain, evaluated, strict=True))
+    assert torch.equal(noise.get_state(), before)
+    head.train()
     one, again, other = (head(states, mask, noise=seeded(seed)) for seed in (1, 1, 2))
     for part in (0, 1):
         assert torch.equal(one[part], again[part])
@@ -374,6 +378,20 @@ def test_no_dropout_draws_nothing():
     before = noise.get_state()
     assert torch.equal(head(states, mask, noise=noise)[0], head(states, mask)[0])
     assert torch.equal(noise.get_state(), before)
+
+
+@pytest.mark.parametrize("name", sorted(EXTRACTORS))
+def test_autocast_narrows_nothing_behind_the_work_per_token(name: str):
+    head = make(name)
+    states, mask = batch(torch.float32)
+    outside = [*head(states, mask), head.logits(head(states, mask)[0])]
+    with torch.autocast("cpu", torch.bfloat16):
+        mean, std = head(states, mask)
+        inside = [mean, std, head.logits(mean)]
+    for narrowed, plain in zip(inside, outside, strict=True):
+        assert narrowed.dtype is torch.float32
+        if name not in ("textcnn", "attention"):  # the others have no weights per token
+            assert torch.equal(narrowed, plain)
 
 
 # ---- sample

@@ -37,3 +37,23 @@ def test_a_text_without_weight_teaches_nothing():
 def test_shapes_that_do_not_fit_are_refused(shapes):
     with pytest.raises(ShapeError, match="one shape"):
         soft_cross_entropy(*(torch.ones(shape) for shape in shapes))
+
+
+def test_arrays_and_float64_targets_have_the_bits_of_float32_ones():
+    generator = torch.Generator().manual_seed(0)
+    scores, targets = torch.randn(5, 3, generator=generator), torch.randn(5, 3, generator=generator).softmax(dim=1)
+    weights = torch.rand(5, generator=generator)
+    expected = soft_cross_entropy(scores, targets, weights)
+    for given in ((targets.numpy(), weights.numpy()), (targets.double(), weights.double())):
+        assert torch.equal(soft_cross_entropy(scores, *given), expected)
+    half = soft_cross_entropy(scores.bfloat16(), targets, weights)
+    assert torch.equal(half, soft_cross_entropy(scores.bfloat16().float(), targets, weights))
+
+
+def test_a_label_that_is_masked_counts_for_nothing_where_the_teacher_gives_it_nothing():
+    scores = torch.tensor([[1.0, 2.0, -torch.inf]], requires_grad=True)
+    loss = soft_cross_entropy(scores, torch.tensor([[0.25, 0.75, 0.0]]), torch.ones(1))
+    without = soft_cross_entropy(scores[:, :2], torch.tensor([[0.25, 0.75]]), torch.ones(1))
+    assert loss.item() == pytest.approx(without.item())
+    (gradient,) = torch.autograd.grad(loss, scores)
+    torch.testing.assert_close(gradient, torch.autograd.grad(without, scores)[0])

@@ -4,13 +4,22 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 from sklearn.metrics import roc_auc_score
 
 from labelspace.errors import ConfigError, InputError, ShapeError
-from labelspace.training.abstention import RISK_STARTS, RISK_STEPS, coverage_limit, least_answers, risk_limit
+from labelspace.training.abstention import (
+    RISK_STARTS,
+    RISK_STEPS,
+    coverage_limit,
+    entropy,
+    fewest_rows,
+    least_answers,
+    risk_limit,
+)
 
 RUNS = 300
 # Among this many runs that each fail with 5 %, more failures than this happen once in a thousand times.
@@ -252,6 +261,19 @@ def test_a_risk_or_a_confidence_out_of_range_is_refused(value):
         risk_limit([0.1, 0.2], [True, False], value)
     with pytest.raises(ConfigError, match="confidence must be"):
         risk_limit([0.1, 0.2], [True, False], 0.1, confidence=value)
+
+
+@pytest.mark.parametrize("option", [{"risk": 0}, {"risk": 1.0}, {"confidence": 1.0}, {"measures": 0}])
+def test_the_fewest_rows_of_no_promise_are_refused(option):
+    with pytest.raises(ConfigError, match=f"{next(iter(option))} must be"):
+        fewest_rows(**{"risk": 0.1, **option})
+
+
+def test_an_entropy_needs_a_temperature_and_reads_a_tensor_of_any_type():
+    with pytest.raises(ConfigError, match="temperature must be a number above 0"):
+        entropy(np.ones((2, 2)), 0.0)
+    logits = torch.tensor([[1.0, 0.5], [9.0, 0.0]], dtype=torch.bfloat16, requires_grad=True)
+    assert entropy(logits, 2.0).tolist() == entropy(np.array([[1.0, 0.5], [9.0, 0.0]]), 2.0).tolist()
 
 
 def test_inputs_of_other_shapes_are_refused():

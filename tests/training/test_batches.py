@@ -2,6 +2,7 @@
 
 import pytest
 
+from labelspace.errors import ConfigError
 from labelspace.training.batches import epoch_batches, sorting_window
 
 
@@ -54,6 +55,12 @@ def test_few_texts_have_other_batches_in_the_next_epoch(count):
     at_random = 15 / (count - 1)
     assert kept(50) < at_random + 0.1
     assert kept(None) > kept(50) + 0.2  # sorted as a whole
+
+
+@pytest.mark.parametrize("option", [{"batch_size": 0}, {"batch_size": -1}, {"window": 0}])
+def test_sizes_below_one_are_refused(option):
+    with pytest.raises(ConfigError, match=rf"{next(iter(option))} must be a whole number at least 1"):
+        epoch_batches([1, 2, 3], **{"batch_size": 2, "window": 1, "seed": 0, "epoch": 0, **option})
 
 
 @pytest.mark.parametrize(("texts", "window"), [(1, 1), (255, 1), (256, 2), (6_400, 50), (10**6, 50)])

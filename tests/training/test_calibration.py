@@ -6,11 +6,13 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labelspace.errors import ConfigError, InputError, ShapeError
 from labelspace.evaluate import metrics
+from labelspace.evaluate.rejection import rejection_curve, softmax_entropy
 from labelspace.training import calibration
 from labelspace.training.calibration import (
     ECE_BINS,
@@ -18,6 +20,7 @@ from labelspace.training.calibration import (
     calibrate,
     calibration_bins,
     expected_calibration_error,
+    temperature_for_accuracy,
 )
 
 answers = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=40)
@@ -244,6 +247,23 @@ def test_invalid_logits_and_targets_are_refused(logits, targets, error, words):
 def test_invalid_confidences_are_refused(confidence, right, bins, error, words):
     with pytest.raises(error, match=words):
         expected_calibration_error(confidence, right, bins)
+
+
+def test_tensors_with_a_gradient_and_in_half_precision_are_read():
+    logits, targets = torch.tensor([[6.0, 0.0], [6.0, 0.0], [0.0, 6.0], [6.0, 0.0]]), torch.tensor([0, 0, 1, 1])
+    learnt = logits.bfloat16().requires_grad_()
+    assert calibrate(learnt, targets) == calibrate(logits.numpy(), targets.numpy())
+    assert temperature_for_accuracy(learnt, 0.9) == temperature_for_accuracy(logits.numpy(), 0.9)
+    sure, right = learnt[:, 0] / 8, [True, True, False, True]
+    assert expected_calibration_error(sure, right) == expected_calibration_error([0.75, 0.75, 0.0, 0.75], right)
+    assert rejection_curve(sure, right).area == rejection_curve([0.75, 0.75, 0.0, 0.75], right).area
+
+
+def test_a_softmax_in_half_precision_is_refused_with_the_cure():
+    shares = torch.linspace(-3, 3, 77)[None].bfloat16().softmax(dim=1)
+    with pytest.raises(InputError, match="give those of a softmax in float32 or wider"):
+        softmax_entropy(shares)
+    assert softmax_entropy(torch.tensor([[0.5, 0.5]], dtype=torch.bfloat16)).tolist() == [math.log(2)]
 
 
 def test_neither_calibration_nor_abstention_needs_torch():

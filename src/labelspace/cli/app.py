@@ -35,15 +35,12 @@ from labelspace.cli import (
     train_nli,
 )
 from labelspace.cli.printing import one_line, only_our_words, tell
-from labelspace.cli.settings import Command, SettingsCommand
+from labelspace.cli.settings import Command, UsageError
 from labelspace.errors import LabelSpaceError, MissingDependencyError, OutputError, TrainingError
 from labelspace.version import __version__
 
 INTERRUPTED = 130
 READER_GONE = 141
-
-# The base of typer's errors about wrong use; its module has changed between versions.
-_UsageError: Any = typer.BadParameter.__bases__[0]
 
 
 class Commands(TyperGroup):
@@ -61,7 +58,7 @@ class Commands(TyperGroup):
         try:
             result = super().main(*args, standalone_mode=False, **extra)
             sys.stdout.flush()
-        except _UsageError as error:
+        except UsageError as error:
             if not error.format_message():  # no command; the help has been shown
                 return 2
             see = f" See: {error.ctx.command_path} --help" if error.ctx else ""
@@ -162,6 +159,6 @@ app.command("figures", cls=Command)(figures.figures_command)
 app.command("export", cls=Command)(export.export_command)
 app.command("serve", cls=Command)(serve.serve_command)
 app.command("studio", cls=Command)(studio.studio_command)
-app.command("prefinetune", cls=SettingsCommand)(prefinetune.prefinetune_command)
-app.command("train-nli", cls=SettingsCommand)(train_nli.train_nli_command)
+app.command("prefinetune", cls=prefinetune.PrefinetuneCommand)(prefinetune.prefinetune_command)
+app.command("train-nli", cls=train_nli.TrainNliCommand)(train_nli.train_nli_command)
 app.add_typer(bench.app, name="bench")

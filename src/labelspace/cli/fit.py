@@ -68,6 +68,8 @@ SELDOM = (
 class FitCommand(SettingsCommand):
     """The command; hides rarely used options from `--help`."""
 
+    known = dict.fromkeys(setting for method in METHODS for setting in settings_of_method(method))
+
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         for parameter in self.params:

@@ -24,7 +24,7 @@ from labelspace.cli.options import (
 )
 from labelspace.cli.pair_files import open_files, parse_files
 from labelspace.cli.printing import busy, hush, note, print_json, print_pairs, resuming, tell
-from labelspace.cli.settings import Set, ShowSettings, from_field, print_settings, read_settings
+from labelspace.cli.settings import Set, SettingsCommand, ShowSettings, from_field, print_settings, read_settings
 from labelspace.config import EncodingConfig, PrefinetuneConfig
 from labelspace.config.fields import settings_of
 from labelspace.encoders import DEFAULT_ENCODER
@@ -36,6 +36,12 @@ from labelspace.shell import command_line
 if TYPE_CHECKING:
     from labelspace.corpus import Pairs, PairSource
     from labelspace.training.prefinetune import Prefinetuned
+
+
+class PrefinetuneCommand(SettingsCommand):
+    """The command; it knows its settings."""
+
+    known = settings_of(PrefinetuneConfig)
 
 
 def prefinetune_command(

@@ -1,7 +1,7 @@
 """Commands, and options from a configuration: one option per field, `--set`, and the table of `--settings`."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +11,9 @@ from labelspace.checks import did_you_mean
 from labelspace.cli.printing import console, print_json
 from labelspace.config.fields import Setting, settings_of
 from labelspace.errors import ConfigError
+
+# The base of typer's errors about wrong use; its module has changed between versions.
+UsageError: Any = typer.BadParameter.__bases__[0]
 
 Set = Annotated[
     list[str] | None,
@@ -48,12 +51,25 @@ class Command(TyperCommand):
 class SettingsCommand(Command):
     """A command with `--settings`, which works without the required options."""
 
+    known: Collection[str] = ()
+    """The settings that `--set` takes."""
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the command line; with `--settings` nothing is required."""
         if "--settings" in args:
             for parameter in self.params:
                 parameter.required = False
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except UsageError as error:
+            unknown = error.option_name if type(error).__name__ == "NoSuchOption" else ""
+            name = unknown.lstrip("-").replace("-", "_")
+            found = [
+                f"--set {one}=VALUE" for one in self.known if name in (one.rpartition(".")[2], one.replace(".", "_"))
+            ]
+            if not found:
+                raise
+            ctx.fail(f"{unknown} is a setting: give {' or '.join(found)}; --settings lists them.")
 
 
 def from_field(made: type, name: str, *, metavar: str | None = None, panel: str | None = None) -> Any:

@@ -7,7 +7,7 @@ import typer
 
 from labelspace.cli.options import AsJson, Device, Dtype, EncoderName, Offline, Quiet, TrustRemoteCode, choices
 from labelspace.cli.printing import busy, hush, note, print_json, print_pairs, resuming, tell
-from labelspace.cli.settings import Set, ShowSettings, from_field, print_settings, read_settings
+from labelspace.cli.settings import Set, SettingsCommand, ShowSettings, from_field, print_settings, read_settings
 from labelspace.config import NLI_VARIANTS, NLIConfig
 from labelspace.config.fields import settings_of
 from labelspace.encoders import DEFAULT_ENCODER
@@ -26,6 +26,12 @@ _STOPS = {
     "max_seconds": "--max-seconds reached",
     "interrupted": "interrupted",
 }
+
+
+class TrainNliCommand(SettingsCommand):
+    """The command; it knows its settings."""
+
+    known = settings_of(NLIConfig)
 
 
 def train_nli_command(

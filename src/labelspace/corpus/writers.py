@@ -278,7 +278,8 @@ class ResumableWriter:
         if differences:
             raise InputError(
                 f"{self.path}: cannot resume, because the earlier run was different: "
-                f"{'; '.join(differences[:8])}. Use the same input and options, or start again with --overwrite."
+                f"{'; '.join(differences[:8])}. Use the same input, options and version of labelspace, or start again "
+                "with --overwrite."
             )
 
     def _listed_parts(self) -> list[Place]:

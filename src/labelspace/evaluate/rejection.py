@@ -16,7 +16,7 @@ from labelspace.checks import check_number
 from labelspace.errors import ConfigError, InputError, ShapeError
 from labelspace.text_table import text_table
 from labelspace.training.abstention import least_answers
-from labelspace.training.calibration import ROUNDING, as_flags, one_number_each
+from labelspace.training.calibration import ROUNDING, as_flags, detached, one_number_each
 
 OWN = "the model's uncertainty"
 LEAST_CONFIDENCE = "1 - highest probability"
@@ -220,7 +220,7 @@ def softmax_entropy(probabilities: ArrayLike) -> NDArray[np.float64]:
         H_i = - \sum_l p_{il} \log p_{il}
 
     Args:
-        probabilities: [text label], each row sums to 1.
+        probabilities: [text label], each row sums to 1, as after a softmax in float32; half precision is too coarse.
 
     Returns:
         [text] entropies, from 0 (one label is certain) to the log of the number of labels.
@@ -357,7 +357,7 @@ def rejection_text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _probabilities(values: ArrayLike) -> NDArray[np.float64]:
-    shares = np.asarray(values, dtype=np.float64)
+    shares = np.asarray(detached(values), dtype=np.float64)
     if shares.ndim != 2:
         raise ShapeError(f"probabilities must be a matrix [text label]. Got shape {shares.shape} instead.")
     if not shares.size:
@@ -367,7 +367,7 @@ def _probabilities(values: ArrayLike) -> NDArray[np.float64]:
     if not ((shares >= 0).all() and (np.abs(sums - 1) <= ROUNDING * shares.shape[1]).all()):
         raise InputError(
             f"probabilities must be 0 or more, with rows that sum to 1. Got {shares.min():g} to {shares.max():g} in "
-            f"rows with sums from {sums.min():g} to {sums.max():g}; give those of a softmax."
+            f"rows with sums from {sums.min():g} to {sums.max():g}; give those of a softmax in float32 or wider."
         )
     return shares
 

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from labelspace.checks import check_integers
 from labelspace.errors import InputError, ShapeError
 from labelspace.geometry.moments import Moments, first_not_finite, row_blocks
 
@@ -75,10 +76,10 @@ class RelationMoments:
 
         Raises:
             ShapeError: another width than before, or not one id for each relation.
-            InputError: a value is not finite (the message names the source), or an id is out of range.
+            InputError: a value is not finite (the message names the source), or an id is out of range or no integer.
         """
         self._check(relations, sources)
-        relations, sources = relations.detach().cpu(), sources.cpu()
+        relations, sources = relations.detach().cpu(), sources.cpu().long()
         if not self.width:
             self._all = Moments(relations.shape[1])
             self.source_means = torch.zeros(len(self.sources), self.width, dtype=torch.float64)
@@ -118,6 +119,7 @@ def check_relations(relations: Tensor, sources: Tensor, width: int | None) -> No
 
 def check_source_ids(sources: Tensor, count: int) -> None:
     """Raise InputError unless all ids are positions among `count` sources."""
+    check_integers("sources", sources)
     if sources.numel() and (int(sources.min()) < 0 or int(sources.max()) >= count):
         raise InputError(
             f"source ids must lie between 0 and {count - 1}. Got {int(sources.min())} to {int(sources.max())} instead."

@@ -178,7 +178,7 @@ def debias(
 
     Raises:
         ShapeError: relations of another width than the eigenspace was made for, or not one id for each.
-        InputError: an id is out of range.
+        InputError: an id is out of range or no integer.
 
     Example:
         >>> means = torch.tensor([[0.0, 0.0, 0.0], [0.2, 0.1, 0.0], [0.0, 0.2, 0.1], [3.0, 0.0, 0.0]])
@@ -207,7 +207,7 @@ def debias(
     less = (eigenspace.alpha[:, touched] - 1).to(device)  # [source axis]
     wide = relations.to(torch.float64)
     along = (wide - eigenspace.mean.to(device)) @ axes  # [pair axis]
-    return (wide + (along * less[sources.to(device)]) @ axes.T).to(relations.dtype)
+    return (wide + (along * less[sources.to(device).long()]) @ axes.T).to(relations.dtype)
 
 
 def source_dispersion(

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from labelspace.checks import as_seed, check_number
 from labelspace.errors import ShapeError
 
 
@@ -19,14 +20,15 @@ def sample_pairs(count: int, pairs: int, seed: int) -> Int[Tensor, "pair 2"]:
 
     Args:
         count: how many texts there are, at least 2.
-        pairs: how many pairs to draw. Where there are no more pairs than that, each comes once.
-        seed: of the draw.
+        pairs: how many pairs to draw, 1 or more. Where there are no more pairs than that, each comes once.
+        seed: of the draw, 0 or more.
 
     Returns:
         [pair 2], int64.
 
     Raises:
         ShapeError: fewer than two texts.
+        ConfigError: `pairs` or `seed` is out of its range.
 
     Example:
         >>> sample_pairs(3, 100, seed=0).tolist()
@@ -34,6 +36,8 @@ def sample_pairs(count: int, pairs: int, seed: int) -> Int[Tensor, "pair 2"]:
     """
     if count < 2:
         raise ShapeError(f"uniformity needs at least two texts. Got {count} instead.")
+    check_number("pairs", pairs, least=1, whole=True)
+    seed = as_seed(seed)
     if count * (count - 1) // 2 <= pairs:
         return torch.combinations(torch.arange(count), 2)
     generator = np.random.default_rng(seed)
@@ -44,7 +48,7 @@ def sample_pairs(count: int, pairs: int, seed: int) -> Int[Tensor, "pair 2"]:
 
 
 def uniformity(
-    embeddings: Float[Tensor, "text dim"],
+    embeddings: Float[np.ndarray, "text dim"] | Float[Tensor, "text dim"],
     pairs: Int[Tensor, "pair 2"],
     t: float = 2.0,
 ) -> Float[Tensor, ""]:
@@ -57,7 +61,7 @@ def uniformity(
     Paper: the right-hand side of eq. 4; `t` is t, the rows of `pairs` are :math:`(i_m, j_m)`.
 
     Args:
-        embeddings: [text dim], unit length.
+        embeddings: [text dim], numpy or torch, unit length.
         pairs: [pair 2], indices of distinct texts, see `sample_pairs`.
         t: scale, above zero; 2 as in Wang & Isola.
 
@@ -66,6 +70,7 @@ def uniformity(
 
     Raises:
         ShapeError: `embeddings` is not a matrix or `pairs` is not [pair 2].
+        ConfigError: `t` is not above zero.
 
     Example:
         Two texts at a right angle lie at squared distance 2.
@@ -84,14 +89,15 @@ def uniformity(
             "uniformity needs embeddings [text dim] and pairs [pair 2]. "
             f"Got shapes {tuple(embeddings.shape)} and {tuple(pairs.shape)} instead."
         )
-    wide = embeddings.to(torch.promote_types(embeddings.dtype, torch.float32))
+    check_number("t", t, above=0)
+    wide = _widened(embeddings)
     squared = (wide[pairs[:, 0]] - wide[pairs[:, 1]]).square().sum(dim=1)  # [pair]
     return (-t * squared).logsumexp(dim=0) - math.log(pairs.shape[0])
 
 
 def alignment(
-    first: Float[Tensor, "pair dim"],
-    second: Float[Tensor, "pair dim"],
+    first: Float[np.ndarray, "pair dim"] | Float[Tensor, "pair dim"],
+    second: Float[np.ndarray, "pair dim"] | Float[Tensor, "pair dim"],
     alpha: float = 2.0,
 ) -> Float[Tensor, ""]:
     r"""Mean distance of positive pairs, to the power alpha; lower is better aligned.
@@ -102,15 +108,16 @@ def alignment(
     Paper: named in section 3.1; the formula is Wang & Isola's.
 
     Args:
-        first: [pair dim], unit length, for example descriptions.
-        second: [pair dim], unit length, for example the verbalizer of each.
-        alpha: the power, above zero.
+        first: [pair dim], numpy or torch, unit length, for example descriptions.
+        second: [pair dim], numpy or torch, unit length, for example the verbalizer of each.
+        alpha: the power, above zero. Below 2 the slope at distance 0 is taken to be 0.
 
     Returns:
-        A scalar, zero or more.
+        A scalar, zero or more, float32 or wider.
 
     Raises:
-        ShapeError: the inputs are not matrices of one shape.
+        ShapeError: the inputs are not matrices of one shape, or empty.
+        ConfigError: `alpha` is not above zero.
 
     Example:
         >>> alignment(torch.eye(2), torch.eye(2).flip(0)).item()
@@ -122,9 +129,20 @@ def alignment(
     Reference:
         Wang & Isola, 2020, https://arxiv.org/abs/2005.10242, eq. 1 there.
     """
-    if first.ndim != 2 or first.shape != second.shape:
+    if first.ndim != 2 or first.shape != second.shape or 0 in first.shape:
         raise ShapeError(
-            "alignment needs two matrices of one shape. "
+            "alignment needs two matrices of one shape, with one pair at least. "
             f"Got shapes {tuple(first.shape)} and {tuple(second.shape)} instead."
         )
-    return (first - second).square().sum(dim=1).pow(alpha / 2).mean()
+    check_number("alpha", alpha, above=0)
+    squared = (_widened(first) - _widened(second)).square().sum(dim=1)  # [pair]
+    # The slope of a power below 1 is infinite at 0, and times that of the square, which is 0, it would be nan.
+    none = squared == 0
+    return squared.masked_fill(none, 1.0).pow(alpha / 2).masked_fill(none, 0.0).mean()
+
+
+def _widened(vectors: Float[np.ndarray, "text dim"] | Float[Tensor, "text dim"]) -> Float[Tensor, "text dim"]:
+    if isinstance(vectors, np.ndarray):
+        # torch warns of arrays that cannot be written to, such as a memory map.
+        vectors = torch.from_numpy(np.require(vectors, requirements=["C", "W"]))
+    return vectors.to(torch.promote_types(vectors.dtype, torch.float32))

@@ -31,8 +31,8 @@ class CrossEncoderHead(nn.Module):
     .. math::
         u = \text{GELU}(W_1\,\text{Dropout}(h) + b_1), \qquad \ell = W_2\,\text{LayerNorm}(u) + b_2
 
-    Paper: the same names; the OCR's :math:`W_2 \in R^{EXY}` is :math:`R^{C \times D}`. GELU is exact (by the error
-    function). Initial values are torch's for linear layers.
+    Paper: the same names; :math:`W_2 \in R^{C \times D}`. GELU is exact (by the error function). Initial values are
+    torch's for linear layers.
 
     Args:
         dim: width of the [CLS] row, D.
@@ -65,9 +65,9 @@ class CrossEncoderHead(nn.Module):
         self.outer = linear(dim, classes, generator)
 
     def forward(self, states: Float[Tensor, "pair dim"]) -> Float[Tensor, "pair class"]:
-        """Return the logits of each pair, [pair class], with the dtype of `states`.
+        """Return the logits of each pair, [pair class], with the dtype of the weights.
 
-        `states` are the first rows of the encoder's output, one per pair.
+        `states` are the first rows of the encoder's output, one per pair, of any float type.
 
         Raises:
             ShapeError: `states` is not a matrix as wide as the head.
@@ -77,7 +77,7 @@ class CrossEncoderHead(nn.Module):
                 f"states must be a matrix [pair dim] with {self.inner.in_features} columns. "
                 f"Got shape {tuple(states.shape)} instead."
             )
-        hidden = F.gelu(self.inner(self.dropout(states)))
+        hidden = F.gelu(self.inner(self.dropout(states.to(self.inner.weight.dtype))))
         return self.outer(self.norm(hidden))
 
 

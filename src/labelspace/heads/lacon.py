@@ -16,8 +16,9 @@ Words       `states` [text token dim] are the rows of the encoder's output; `mas
             The paper's E includes the [CLS] row, so `mask` is the encoder's attention mask. `states` at padding are
             ignored. A text without words becomes a vector of zeros.
 Seeds       Initial values come only from the generator given. It is on the CPU, so they do not depend on the device.
-Precision   Words in a narrow float type are widened to float32, and so are the results. Inside autocast, torch narrows
-            the products as usual.
+Precision   Words in a narrow float type are widened to float32, and so are the results; `ProjectionHead` computes in
+            the type of its weights. The weights of `LEAMHead` and `LSANHead` are float32. Inside autocast, torch
+            narrows the products as usual.
 Baselines   Both are trained by cross-entropy on their logits, one label per text, on the words of the same encoder
             and with its dropout. LaCon gives no formula for them. Statements about their code come from the code
             (guoyinwang/LEAM, model.py and main.py; EMNLP2019LSAN/LSAN, attention/model.py and config.yml); those about
@@ -73,9 +74,9 @@ class ProjectionHead(nn.Module):
         self.third = linear(dim, dim, generator)
 
     def forward(self, states: Float[Tensor, "text dim"]) -> Float[Tensor, "text dim"]:
-        """Return the vectors H of the texts, [text dim], not normalized.
+        """Return the vectors H of the texts, [text dim], not normalized, with the dtype of the weights.
 
-        `states` are the [CLS] rows or the output of `FusionHead`.
+        `states` are the [CLS] rows or the output of `FusionHead`, of any float type.
 
         Raises:
             ShapeError: `states` is not a matrix as wide as the head.
@@ -84,7 +85,7 @@ class ProjectionHead(nn.Module):
             raise ShapeError(
                 f"states must be a matrix [text dim] with {self.dim} columns. Got shape {tuple(states.shape)} instead."
             )
-        return self.third(F.relu(self.second(F.relu(self.first(states)))))
+        return self.third(F.relu(self.second(F.relu(self.first(states.to(self.first.weight.dtype))))))
 
 
 @final
@@ -201,7 +202,7 @@ class LEAMHead(nn.Module):
 
     G is that of `FusionHead`. The labels share the filter, and each has its own bias, as in LEAM's paper; its code
     instead mixes the labels by a filter of C x C x window. The default window and hidden width are those of its code,
-    where the regularizer has a weight of 1.
+    where the regularizer has a weight of 1. States may be of any float type; the weights are float32.
 
     Args:
         labels: the label embeddings, trained with the head; they set the number of labels and the width.
@@ -271,7 +272,8 @@ class LSANHead(nn.Module):
     E are the words, L the label embeddings. Label-attention is not normalized over the words, as in LSAN's paper and
     code, so it grows with the length of a text. The encoder replaces both directions of the LSTM; softmax over the
     logits replaces the sigmoid, as in LaCon. Each label is scored from its own vector by shared weights without
-    bias, as in LSAN's paper; its code averages over labels first, and has biases.
+    bias, as in LSAN's paper; its code averages over labels first, and has biases. States may be of any float type; the
+    weights are float32.
 
     Args:
         labels: the label embeddings, trained with the head; they set the number of labels and the width.
@@ -328,9 +330,9 @@ class LSANHead(nn.Module):
 
 def _match(words: States, labels: Labels, kernel: Float[Tensor, " window"]) -> Float[Tensor, "text token label"]:
     """Return the cosines of words and labels, smoothed by the filter along the words; padding is zero."""
-    cosines = F.normalize(words, dim=2) @ F.normalize(labels, dim=1).T  # [text token label]
+    cosines = F.normalize(words, dim=2) @ F.normalize(labels.to(words.dtype), dim=1).T  # [text token label]
     rows = cosines.mT.flatten(0, 1)[:, None]  # [text*label 1 token]
-    smooth = F.conv1d(rows, kernel.view(1, 1, -1), padding=len(kernel) // 2)
+    smooth = F.conv1d(rows, kernel.to(words.dtype).view(1, 1, -1), padding=len(kernel) // 2)
     return smooth.view(cosines.mT.shape).mT
 
 

@@ -19,11 +19,13 @@ std         exp of half the log variance, so it is positive. The branch returns 
             is finite.
 Words       `states` [text token dim] are the rows of the encoder's last layer; `mask` [text token] is true (or 1) at
             tokens. States at padding are ignored, so no score depends on the other texts of a batch.
-Dropout     Only on the features of `TextCNN`, as in section 5.3. Section 5.5 mentions none for the other extractors,
-            and on a pooled state dropout would drop the encoder's own output.
+Dropout     Only on the features of `TextCNN`, as in section 5.3, in training, and where `forward` gets `noise`.
+            Section 5.5 mentions none for the other extractors, and on a pooled state dropout would drop the encoder's
+            own output.
 Seeds       Initial values and dropout come only from the generator given, which is on the CPU.
 Precision   The work per token runs in the dtype of the states (bfloat16 halves the time of convolutions and cuts that
-            of attention to a third); everything after it runs in float32 or wider.
+            of attention to a third); everything after it runs in float32 or wider, also inside autocast. The
+            weights are float32 or wider.
 """
 
 from typing import Any, cast, final
@@ -184,7 +186,9 @@ class AdapterMLP(nn.Module):
 
     def forward(self, states: States, mask: Mask) -> Features:
         """Return [text feature], zero or above, float32 or wider."""
-        return F.relu(self.second(F.relu(self.first(self.pooling(states, mask)))))
+        mean = self.pooling(states, mask)
+        with torch.autocast(mean.device.type, enabled=False):
+            return F.relu(self.second(F.relu(self.first(mean))))
 
 
 @final
@@ -230,7 +234,8 @@ class GaussianHead(nn.Module):
         \mu = W_\mu f + b_\mu, \quad \log \sigma^2 = W_\sigma f + b_\sigma, \quad
         z = \mu + \epsilon \odot \sigma, \quad \ell_c = w_c \cdot z
 
-    Paper: eq. 1 and 2, and eq. 4 for the classifier, which has no bias there. Prediction uses the mean.
+    Paper: eq. 1 and 2, and eq. 4 for the classifier, which has no bias there. Prediction uses the mean. States may be
+    of any float type; the weights stay float32 or wider.
 
     Args:
         dim: width of the encoder, of mean and of std.
@@ -238,15 +243,20 @@ class GaussianHead(nn.Module):
         generator: generator of the initial values, on the CPU.
         extractor: `"textcnn"`, or one of the ablation: `"cls"`, `"eos"`, `"mean"`, `"mlp"`, `"attention"`.
         uncertain: False removes the branch of std; z is then the mean.
-        dropout: share of the features that are set to 0 in training, 0 to 0.99; for `"textcnn"` only.
+        dropout: share of the features that are set to 0, 0 to 0.99; for `"textcnn"` only. It acts only in training, and
+            only where `forward` gets `noise`.
 
     Raises:
         ConfigError: an argument is out of its range, or the generator is not on the CPU.
 
     Example:
-        >>> head = GaussianHead(8, 3, generator=torch.Generator().manual_seed(0))
-        >>> mean, std = head(torch.ones(2, 6, 8), torch.ones(2, 6, dtype=torch.bool))
-        >>> mean.shape, bool((std > 0).all()), head.logits(mean).shape
+        The gradient of a step of training:
+
+        >>> head, noise = GaussianHead(8, 3, generator=torch.Generator().manual_seed(0)), torch.Generator()
+        >>> mean, std = head(torch.ones(2, 6, 8), torch.ones(2, 6, dtype=torch.bool), noise=noise.manual_seed(1))
+        >>> logits = head.logits(sample(mean, std, noise))
+        >>> F.cross_entropy(logits, torch.tensor([0, 2])).backward()
+        >>> mean.shape, bool((std > 0).all()), logits.shape
         (torch.Size([2, 8]), True, torch.Size([2, 3]))
 
     Reference:
@@ -286,22 +296,25 @@ class GaussianHead(nn.Module):
     ) -> tuple[Float[Tensor, "text dim"], Float[Tensor, "text dim"] | None]:
         """Return mean and std of each text, [text dim] each, float32 or wider; std is None if not `uncertain`.
 
-        `noise` is the generator of the dropout in training, on the CPU; None: no dropout.
+        `noise` is the generator of the dropout in training, on the CPU; None: no dropout. In evaluation nothing is
+        drawn from it.
 
         Raises:
             ShapeError: the shapes do not match.
         """
         features = self.extractor(states, mask)
-        if noise is not None and self.dropout:
+        if self.training and noise is not None and self.dropout:
             kept = torch.rand(features.shape, generator=noise).to(features.device) >= self.dropout
             features = features * kept / (1 - self.dropout)
-        if self.log_variance is None:
-            return self.mean(features), None
-        return self.mean(features), (self.log_variance(features).clamp(*LOG_VARIANCES) / 2).exp()
+        with torch.autocast(features.device.type, enabled=False):
+            if self.log_variance is None:
+                return self.mean(features), None
+            return self.mean(features), (self.log_variance(features).clamp(*LOG_VARIANCES) / 2).exp()
 
     def logits(self, vectors: Float[Tensor, "text dim"]) -> Float[Tensor, "text label"]:
         """Return the logits of samples or means, [text label]."""
-        return self.classifier(vectors)
+        with torch.autocast(vectors.device.type, enabled=False):
+            return self.classifier(vectors)
 
 
 def sample(

@@ -7,6 +7,7 @@ r"""Cross-entropy against soft targets (Hinton, Vinyals and Dean, 2015, "Distill
 This file knows nothing about encoders, texts or optimisers.
 """
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -15,7 +16,11 @@ from labelspace.axes import Scalar, Scores
 from labelspace.errors import ShapeError
 
 
-def soft_cross_entropy(scores: Scores, targets: Float[Tensor, "text label"], weights: Float[Tensor, " text"]) -> Scalar:
+def soft_cross_entropy(
+    scores: Scores,
+    targets: Float[Tensor, "text label"] | Float[np.ndarray, "text label"],
+    weights: Float[Tensor, " text"] | Float[np.ndarray, " text"],
+) -> Scalar:
     r"""Weighted mean cross-entropy of each text against its teacher's probabilities.
 
     .. math::
@@ -28,11 +33,12 @@ def soft_cross_entropy(scores: Scores, targets: Float[Tensor, "text label"], wei
 
     Args:
         scores: [text label], similarities already divided by the temperature.
-        targets: [text label], probabilities; each row sums to one.
-        weights: [text], zero or more, not all zero.
+        targets: [text label], probabilities, a tensor or an array; each row sums to one.
+        weights: [text], a tensor or an array, zero or more, not all zero.
 
     Returns:
-        A scalar, zero or more, with the dtype and device of `scores`.
+        A scalar, zero or more, on the device of `scores`, float32 (float64 where `scores` is). A label whose score is
+        -inf and whose probability is 0 counts for nothing.
 
     Raises:
         ShapeError: the shapes differ.
@@ -52,5 +58,11 @@ def soft_cross_entropy(scores: Scores, targets: Float[Tensor, "text label"], wei
             "soft_cross_entropy takes scores and targets of one shape [text label] and weights [text]. Got "
             f"{tuple(scores.shape)}, {tuple(targets.shape)} and {tuple(weights.shape)} instead."
         )
-    each = -(targets * torch.log_softmax(scores, dim=1)).sum(dim=1)
+    scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+    targets, weights = (
+        torch.as_tensor(given, dtype=scores.dtype, device=scores.device) for given in (targets, weights)
+    )
+    # 0 times -inf would be nan.
+    hidden = (targets == 0) & scores.isneginf()
+    each = -(targets * torch.log_softmax(scores, dim=1).masked_fill(hidden, 0.0)).sum(dim=1)
     return (weights * each).sum() / weights.sum()

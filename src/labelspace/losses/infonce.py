@@ -14,7 +14,7 @@ Axes        here      paper      meaning
             targets   y          column of each description's own label
 
 Precision   Scores must be float32 or wider: at temperature 0.07 they reach +-14.3, and
-            bfloat16 keeps two to three digits. `similarity.cosine_scores` upcasts.
+            bfloat16 keeps two to three digits. `similarity.cosine_scores` upcasts, also inside autocast.
 Checks      Shapes are checked here, on every call, because that is free. Values (targets in
             range, no label without a description) are checked where batches are made,
             because on a GPU each such check waits for the device.
@@ -28,11 +28,11 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from labelspace.axes import Scalar, Scores, Targets
-from labelspace.checks import check_scores_and_targets
+from labelspace.checks import check_choice, check_scores_and_targets, check_vectors_and_targets
+from labelspace.losses.similarity import Temperature, check_temperature
 
 BLOCK_SCORES = 2**22
 """Scores that `infonce_in_blocks` computes at once, and their gradient: 16 MiB each in float32."""
@@ -61,13 +61,14 @@ def infonce_rows(scores: Scores, targets: Targets) -> Scalar:
 
     Args:
         scores: [desc label], similarities already divided by the temperature.
-        targets: [desc], the column of each description's label, `0 <= targets < L`.
+        targets: [desc], integers, the column of each description's label, `0 <= targets < L`; -100 is no ignore index.
 
     Returns:
         A scalar, zero or more, with the dtype and device of `scores`.
 
     Raises:
         ShapeError: `scores` is not a matrix, or `targets` has not one entry per row.
+        InputError: `targets` are no integers.
 
     Example:
         Three descriptions, two labels; the last lies nearer the wrong label.
@@ -85,7 +86,7 @@ def infonce_rows(scores: Scores, targets: Targets) -> Scalar:
         van den Oord et al., 2018, https://arxiv.org/abs/1807.03748
     """
     check_scores_and_targets(scores, targets)
-    return F.cross_entropy(scores, targets)
+    return F.cross_entropy(scores, targets.long())
 
 
 def infonce_columns(scores: Scores, targets: Targets) -> Scalar:
@@ -97,29 +98,35 @@ def infonce_columns(scores: Scores, targets: Targets) -> Scalar:
         Z_l = \sum_{i=1}^{D} e^{S_{il}}, \quad
         Z_l^{+} = \sum_{i : y_i = l} e^{S_{il}}
 
-    Paper: :math:`Z_\ell` and :math:`Z_\ell^+` of eq. 2; the OCR's :math:`d_u^k` there is
-    :math:`d_y^k`.
+    Paper: :math:`Z_\ell` and :math:`Z_\ell^+` of eq. 2.
 
     Within one label's positives the gradient weighs each description by its share of
     :math:`Z_l^+`: representative descriptions pull, outliers hardly do.
 
     Args:
         scores: [desc label], similarities already divided by the temperature.
-        targets: [desc], the column of each description's label, `0 <= targets < L`.
+        targets: [desc], integers, the column of each description's label, `0 <= targets < L`; -100 is no ignore index.
 
     Returns:
         A scalar, zero or more, with the dtype and device of `scores`. A label without a
-        description has no positives and makes it infinite; `training.description.sweep` never builds such a
-        batch.
+        description has no positives and makes it infinite: give the columns of the labels that have one.
 
     Raises:
         ShapeError: `scores` is not a matrix, or `targets` has not one entry per row.
+        InputError: `targets` are no integers.
 
     Example:
         >>> scores = torch.tensor([[2.0, 0.0], [0.0, 2.0], [1.0, 0.0]])
         >>> targets = torch.tensor([0, 1, 1])
         >>> round(infonce_columns(scores, targets).item(), 4)
         0.2601
+
+        A batch of some labels' descriptions only:
+
+        >>> targets = torch.tensor([0, 0, 0])
+        >>> present, columns = targets.unique(return_inverse=True)
+        >>> infonce_columns(scores, targets).item(), infonce_columns(scores[:, present], columns).item()
+        (inf, 0.0)
 
     See also:
         infonce_rows: the other direction; symmetric_infonce: half of each.
@@ -145,19 +152,28 @@ def symmetric_infonce(scores: Scores, targets: Targets) -> Scalar:
 
     Args:
         scores: [desc label], similarities already divided by the temperature.
-        targets: [desc], the column of each description's label, `0 <= targets < L`.
+        targets: [desc], integers, the column of each description's label, `0 <= targets < L`; -100 is no ignore index.
 
     Returns:
-        A scalar, zero or more, with the dtype and device of `scores`.
+        A scalar, zero or more, with the dtype and device of `scores`; infinite if a label has no description.
 
     Raises:
         ShapeError: `scores` is not a matrix, or `targets` has not one entry per row.
+        InputError: `targets` are no integers.
 
     Example:
         >>> scores = torch.tensor([[2.0, 0.0], [0.0, 2.0], [1.0, 0.0]])
         >>> targets = torch.tensor([0, 1, 1])
         >>> round(symmetric_infonce(scores, targets).item(), 4)
         0.3912
+
+        With descriptions of some labels only, rows still compare with all of them, and columns leave the others out:
+
+        >>> targets = torch.tensor([0, 0, 0])
+        >>> present, columns = targets.unique(return_inverse=True)
+        >>> loss = (infonce_rows(scores, targets) + infonce_columns(scores[:, present], columns)) / 2
+        >>> symmetric_infonce(scores, targets).item(), round(loss.item(), 4)
+        (inf, 0.4279)
 
     See also:
         infonce_rows, infonce_columns: its halves.
@@ -172,7 +188,7 @@ def infonce_in_blocks(
     descriptions: Float[Tensor, "desc dim"],
     verbalizers: Float[Tensor, "label dim"],
     targets: Targets,
-    temperature: float,
+    temperature: Temperature,
     objective: str = "both",
 ) -> Scalar:
     r"""InfoNCE of embeddings, by rows, by columns or both, without ever holding the whole table of scores.
@@ -186,12 +202,13 @@ def infonce_in_blocks(
     label. These are computed in blocks of rows, which are computed again for the gradient: 50,000
     descriptions and 10,000 labels are 2 GB of scores, and several times as much with their gradient.
 
-    Value and gradient are those of `symmetric_infonce(cosine_scores(...))` and its halves, up to rounding.
+    Value and gradient are those of `symmetric_infonce(cosine_scores(...))` and its halves, up to rounding. A second
+    derivative takes the whole table at once.
 
     Args:
         descriptions: [desc dim], embeddings, not necessarily of unit length.
         verbalizers: [label dim], embeddings of the same width.
-        targets: [desc], the column of each description's label, `0 <= targets < L`.
+        targets: [desc], integers, the column of each description's label, `0 <= targets < L`; -100 is no ignore index.
         temperature: divides the cosines, above 0.
         objective: `"rows"`, `"columns"` or `"both"`.
 
@@ -199,7 +216,10 @@ def infonce_in_blocks(
         A scalar, zero or more; infinite if a label has no description and columns count.
 
     Raises:
-        ShapeError: the embeddings are not matrices of one width.
+        ShapeError: the embeddings are not matrices of one width, one is empty, or `targets` has not one entry per
+            description.
+        InputError: `targets` are no integers.
+        ConfigError: `objective` is none of the three, or `temperature` a number that is not above zero.
 
     Example:
         >>> texts = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]])
@@ -213,7 +233,11 @@ def infonce_in_blocks(
     Reference:
         "Description-only supervision", eq. 1-3.
     """
-
+    names = "descriptions [desc dim] and verbalizers [label dim]"
+    check_vectors_and_targets(descriptions, verbalizers, targets, names)
+    check_temperature(temperature)
+    check_choice("objective", objective, ("rows", "columns", "both"))
+    targets = targets.long()
     wide = torch.promote_types(torch.promote_types(descriptions.dtype, verbalizers.dtype), torch.float32)
     texts = descriptions.to(wide)
     labels = F.normalize(verbalizers.to(wide), dim=-1) / temperature
@@ -248,10 +272,16 @@ class _Sums(torch.autograd.Function):
         return of_rows, of_columns, own
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, Tensor, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         by_rows, by_columns, by_own = grad_outputs
         texts, labels, targets, of_rows, of_columns = ctx.saved_tensors
+        if torch.is_grad_enabled():  # a second derivative is wanted, so autograd must see the gradient being made
+            with torch.autocast(texts.device.type, enabled=False):
+                scores = F.normalize(texts, dim=-1) @ labels.T
+                sums = scores.logsumexp(dim=1), scores.logsumexp(dim=0), scores.gather(1, targets[:, None])[:, 0]
+                wanted = [leaf for leaf, needed in zip((texts, labels), ctx.needs_input_grad, strict=False) if needed]
+                found = iter(torch.autograd.grad(sums, wanted, grad_outputs, create_graph=True))
+            return next(found) if ctx.needs_input_grad[0] else None, next(found, None), None
         by_texts, by_labels = torch.empty_like(texts), torch.zeros_like(labels)
         table, other = _tables(2, texts, labels)
         given = (texts, by_texts, targets, of_rows, by_rows, by_own)

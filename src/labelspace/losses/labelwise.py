@@ -12,8 +12,7 @@ Axes        here         paper      meaning
             std          sigma      how far its vector may lie from there, coordinate by coordinate
             targets      y          column of each text's label
 
-Precision   Inputs may be of any float type; cosines and sums are float32 or wider. Autocast would narrow
-            them again, so call these outside it.
+Precision   Inputs may be of any float type; cosines and sums are float32 or wider, also inside autocast.
 Checks      Shapes are checked here, on every call. Values (targets in range, std above zero) are checked
             where they are made, because on a GPU each such check waits for the device.
 
@@ -27,10 +26,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from labelspace.axes import Embeddings, Scalar
-from labelspace.checks import check_number
+from labelspace.checks import check_number, check_scores_and_targets, check_targets
 from labelspace.errors import ShapeError
 from labelspace.losses.infonce import infonce_rows
-from labelspace.losses.similarity import cosine_scores
+from labelspace.losses.similarity import Temperature, cosine_scores
 
 
 class LabelwiseLoss(NamedTuple):
@@ -42,7 +41,7 @@ class LabelwiseLoss(NamedTuple):
     kl: Scalar
 
 
-def labelwise_contrastive(vectors: Embeddings, targets: Int[Tensor, " text"], temperature: float = 2.0) -> Scalar:
+def labelwise_contrastive(vectors: Embeddings, targets: Int[Tensor, " text"], temperature: Temperature = 2.0) -> Scalar:
     r"""Label-wise contrastive loss: the share of a text's own label among all texts of the batch.
 
     .. math::
@@ -62,7 +61,7 @@ def labelwise_contrastive(vectors: Embeddings, targets: Int[Tensor, " text"], te
 
     Args:
         vectors: [text dim], the sampled vectors; they are brought to unit length here.
-        targets: [text], the label of each text.
+        targets: [text], integers, the label of each text; -100 is no ignore index.
         temperature: :math:`\tau`, above zero; 2.0 in section 5.3.
 
     Returns:
@@ -72,6 +71,7 @@ def labelwise_contrastive(vectors: Embeddings, targets: Int[Tensor, " text"], te
 
     Raises:
         ShapeError: `vectors` is not a matrix, or `targets` has not one entry per text.
+        InputError: `targets` are no integers.
         ConfigError: `temperature` is out of its range.
 
     Example:
@@ -86,8 +86,9 @@ def labelwise_contrastive(vectors: Embeddings, targets: Int[Tensor, " text"], te
         "Uncertainty-aware contrastive sentence embedding with local context representation for text
         classification", eq. 3.
     """
-    _check(vectors, targets)
-    check_number("temperature", temperature, above=0)
+    if vectors.ndim != 2 or 0 in vectors.shape:
+        raise ShapeError(f"vectors must be a matrix [text dim]. Got shape {tuple(vectors.shape)} instead.")
+    check_targets(targets, vectors.shape[0], "label number per text")
     scores = cosine_scores(vectors, vectors, temperature)  # [text text]
     own = targets[:, None] == targets
     return (scores.logsumexp(dim=1) - scores.masked_fill(~own, -torch.inf).logsumexp(dim=1)).mean()
@@ -140,7 +141,7 @@ def labelwise_loss(
     std: Embeddings | None,
     contrastive_weight: float = 0.6,
     kl_weight: float = 1e-3,
-    temperature: float = 2.0,
+    temperature: Temperature = 2.0,
 ) -> LabelwiseLoss:
     r"""The paper's objective: softmax and the label-wise contrastive part share the weight, KL comes on top.
 
@@ -155,7 +156,7 @@ def labelwise_loss(
     Args:
         logits: [text label], :math:`w_c \cdot z_i`.
         vectors: [text dim], z, the sampled vectors.
-        targets: [text], the column of each text's label, `0 <= targets < labels`.
+        targets: [text], integers, the column of each text's label, `0 <= targets < labels`; -100 is no ignore index.
         mean: [text dim].
         std: [text dim], above zero; None for a head without uncertainty, whose KL is then 0.
         contrastive_weight: :math:`\lambda_\text{lcl}`, 0 to 1.
@@ -166,7 +167,9 @@ def labelwise_loss(
         `total`, and the parts `softmax`, `contrastive` and `kl` before weighting; float32 or wider.
 
     Raises:
-        ShapeError: as `labelwise_contrastive` and `gaussian_kl`, or `mean` is not of the shape of `vectors`.
+        ShapeError: as `labelwise_contrastive` and `gaussian_kl`, `logits` is not a matrix, or `mean` is not of the
+            shape of `vectors`.
+        InputError: `targets` are no integers.
         ConfigError: an option is out of its range.
 
     Example:
@@ -183,6 +186,7 @@ def labelwise_loss(
     """
     check_number("contrastive_weight", contrastive_weight, least=0, most=1)
     check_number("kl_weight", kl_weight, least=0)
+    check_scores_and_targets(logits, targets, "logits")
     softmax = infonce_rows(_widened(logits), targets)
     contrastive = labelwise_contrastive(vectors, targets, temperature)
     if mean.shape != vectors.shape:
@@ -196,14 +200,3 @@ def labelwise_loss(
 
 def _widened(values: Tensor) -> Tensor:
     return values.to(torch.promote_types(values.dtype, torch.float32))
-
-
-def _check(vectors: Tensor, targets: Tensor) -> None:
-    """Raise ShapeError unless there is a vector and a target for each text."""
-    if vectors.ndim != 2 or 0 in vectors.shape:
-        raise ShapeError(f"vectors must be a matrix [text dim]. Got shape {tuple(vectors.shape)} instead.")
-    if targets.ndim != 1 or targets.shape[0] != vectors.shape[0]:
-        raise ShapeError(
-            f"targets must hold one label number per text ({vectors.shape[0]}). "
-            f"Got shape {tuple(targets.shape)} instead."
-        )

@@ -14,8 +14,8 @@ Axes        here        paper      meaning
             labels      L          vectors of the labels
             targets     y          row of each text's own label
 
-Precision   Vectors may be of any length and of any float type; cosines and sums are float32 or wider.
-            Autocast would narrow the products again, so call these outside it.
+Precision   Vectors may be of any length and of any float type; cosines and sums are float32 or wider, also
+            inside autocast.
 Cost        Texts against labels: O(text label dim) of time, O(text label) of memory. Labels against labels, in
             `label_regularizer`: O(label label dim) of time, and nothing of shape [label label] is ever held, only
             a block of its rows.
@@ -33,10 +33,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from labelspace.axes import Embeddings, Scalar
-from labelspace.checks import check_number
+from labelspace.checks import check_number, check_vectors_and_targets
 from labelspace.errors import ShapeError
 from labelspace.losses.infonce import infonce_rows
-from labelspace.losses.similarity import cosine_scores
+from labelspace.losses.similarity import Temperature, cosine_scores
 
 # Cosines between labels that are held at once: 16 MiB of float32 for one such block.
 BLOCK = 2**22
@@ -55,7 +55,7 @@ def instance_centred(
     instances: Embeddings,
     labels: Float[Tensor, "label dim"],
     targets: Int[Tensor, " text"],
-    temperature: float,
+    temperature: Temperature,
     heads: int = 1,
 ) -> Scalar:
     r"""Instance-centred contrastive loss: each text against all labels, head by head.
@@ -72,7 +72,7 @@ def instance_centred(
     Args:
         instances: [text dim], the vectors of the texts.
         labels: [label dim], the vectors of all labels.
-        targets: [text], the row of each text's label, `0 <= targets < C`.
+        targets: [text], integers, the row of each text's label, `0 <= targets < C`; -100 is no ignore index.
         temperature: :math:`\tau`, above zero; the paper recommends 0.1 to 0.2.
         heads: m, a divisor of `dim`; 6 was best in section 4.4.
 
@@ -82,6 +82,7 @@ def instance_centred(
     Raises:
         ShapeError: the vectors are not matrices of one width, `targets` has not one entry per text, or
             `heads` does not divide the width.
+        InputError: `targets` are no integers.
         ConfigError: `temperature` or `heads` is out of its range.
 
     Example:
@@ -96,8 +97,7 @@ def instance_centred(
     Reference:
         Zhang et al., "Label anchored contrastive learning for language understanding", eq. 3 and 4.
     """
-    _check_batch(instances, labels, targets)
-    check_number("temperature", temperature, above=0)
+    check_vectors_and_targets(instances, labels, targets)
     check_number("heads", heads, least=1, whole=True)
     if instances.shape[1] % heads:
         raise ShapeError(f"heads must divide the width of the vectors, {instances.shape[1]}. Got {heads} instead.")
@@ -109,7 +109,7 @@ def label_centred(
     instances: Embeddings,
     labels: Float[Tensor, "label dim"],
     targets: Int[Tensor, " text"],
-    temperature: float,
+    temperature: Temperature,
 ) -> Scalar:
     r"""Label-centred contrastive loss: each label of the batch against the texts of the batch.
 
@@ -127,7 +127,7 @@ def label_centred(
     Args:
         instances: [text dim], the vectors of the texts.
         labels: [label dim], the vectors of all labels.
-        targets: [text], the row of each text's label, `0 <= targets < C`.
+        targets: [text], integers, the row of each text's label, `0 <= targets < C`; -100 is no ignore index.
         temperature: :math:`\tau`, above zero.
 
     Returns:
@@ -135,6 +135,7 @@ def label_centred(
 
     Raises:
         ShapeError: the vectors are not matrices of one width, or `targets` has not one entry per text.
+        InputError: `targets` are no integers.
         ConfigError: `temperature` is out of its range.
 
     Example:
@@ -149,8 +150,7 @@ def label_centred(
     Reference:
         Zhang et al., "Label anchored contrastive learning for language understanding", eq. 5.
     """
-    _check_batch(instances, labels, targets)
-    check_number("temperature", temperature, above=0)
+    check_vectors_and_targets(instances, labels, targets)
     scores = cosine_scores(instances, labels, temperature)  # [text label]
     own = targets[:, None] == torch.arange(labels.shape[0], device=targets.device)  # [text label]
     positives = own.sum(dim=0)  # [label]
@@ -199,14 +199,15 @@ def label_regularizer(labels: Float[Tensor, "label dim"]) -> Scalar:
     if labels.ndim != 2 or labels.shape[0] == 0:
         raise ShapeError(f"labels must be a matrix [label dim]. Got shape {tuple(labels.shape)} instead.")
     wide = labels.to(torch.promote_types(labels.dtype, torch.float32))
-    return _MeanOverPairs.apply(F.normalize(wide, dim=1))
+    with torch.autocast(labels.device.type, enabled=False):
+        return _MeanOverPairs.apply(F.normalize(wide, dim=1))
 
 
 def lacon_loss(
     instances: Embeddings,
     labels: Float[Tensor, "label dim"],
     targets: Int[Tensor, " text"],
-    temperature: float,
+    temperature: Temperature,
     heads: int = 6,
     regularizer_weight: float = 0.1,
     instance_weight: float = 1.0,
@@ -224,7 +225,7 @@ def lacon_loss(
     Args:
         instances: [text dim], the vectors of the texts.
         labels: [label dim], the vectors of all labels.
-        targets: [text], the row of each text's label, `0 <= targets < C`.
+        targets: [text], integers, the row of each text's label, `0 <= targets < C`; -100 is no ignore index.
         temperature: :math:`\tau`, above zero; searched from 0.05 to 0.5 in the paper.
         heads: of the instance-centred part, a divisor of `dim`.
         regularizer_weight: :math:`\lambda`, zero or more.
@@ -237,6 +238,7 @@ def lacon_loss(
 
     Raises:
         ShapeError: as `instance_centred`.
+        InputError: `targets` are no integers.
         ConfigError: an option is out of its range.
 
     Example:
@@ -268,7 +270,7 @@ def lacon_loss(
     return LaConLoss(total, *parts)
 
 
-def supervised_contrastive(instances: Embeddings, targets: Int[Tensor, " text"], temperature: float) -> Scalar:
+def supervised_contrastive(instances: Embeddings, targets: Int[Tensor, " text"], temperature: Temperature) -> Scalar:
     r"""Supervised contrastive loss: each text against the other texts of the batch, those of its label pulled.
 
     .. math::
@@ -283,7 +285,7 @@ def supervised_contrastive(instances: Embeddings, targets: Int[Tensor, " text"],
 
     Args:
         instances: [text dim], the vectors of the texts.
-        targets: [text], the label of each text.
+        targets: [text], integers, the label of each text; -100 is no ignore index.
         temperature: :math:`\tau`, above zero.
 
     Returns:
@@ -291,6 +293,7 @@ def supervised_contrastive(instances: Embeddings, targets: Int[Tensor, " text"],
 
     Raises:
         ShapeError: `instances` is not a matrix, or `targets` has not one entry per text.
+        InputError: `targets` are no integers.
         ConfigError: `temperature` is out of its range.
 
     Example:
@@ -305,8 +308,7 @@ def supervised_contrastive(instances: Embeddings, targets: Int[Tensor, " text"],
         Gunel et al., 2021, https://arxiv.org/abs/2011.01403, eq. 3; Khosla et al., 2020,
         https://arxiv.org/abs/2004.11362, eq. 2. The baseline CE+SCL of LaCon, section 3.2.
     """
-    _check_batch(instances, instances, targets)
-    check_number("temperature", temperature, above=0)
+    check_vectors_and_targets(instances, instances, targets)
     scores = cosine_scores(instances, instances, temperature)  # [text text]
     self_pairs = torch.eye(len(targets), dtype=torch.bool, device=scores.device)
     positive = (targets[:, None] == targets) & ~self_pairs
@@ -318,7 +320,7 @@ def supervised_contrastive(instances: Embeddings, targets: Int[Tensor, " text"],
     return terms.sum() / (positives > 0).sum().clamp(min=1)
 
 
-def self_supervised_contrastive(first: Embeddings, second: Embeddings, temperature: float) -> Scalar:
+def self_supervised_contrastive(first: Embeddings, second: Embeddings, temperature: Temperature) -> Scalar:
     r"""SimCSE's loss: each text's first view against the second views of all texts of the batch.
 
     .. math::
@@ -356,7 +358,6 @@ def self_supervised_contrastive(first: Embeddings, second: Embeddings, temperatu
             "self_supervised_contrastive needs two matrices of one shape, with one text at least. "
             f"Got shapes {tuple(first.shape)} and {tuple(second.shape)} instead."
         )
-    check_number("temperature", temperature, above=0)
     return infonce_rows(cosine_scores(first, second, temperature), torch.arange(len(first), device=first.device))
 
 
@@ -391,26 +392,8 @@ class _MeanOverPairs(torch.autograd.Function):
     def backward(ctx: Any, *outer: Tensor) -> Tensor:
         unit, gradient = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is wanted, so autograd must see the gradient being made
-            pull = (unit @ unit.T + 1).exp()
-            pull = pull - pull.diagonal().diag_embed()
-            gradient = pull @ unit * (2 / max(len(unit) * (len(unit) - 1), 1))
+            with torch.autocast(unit.device.type, enabled=False):
+                pull = (unit @ unit.T + 1).exp()
+                pull = pull - pull.diagonal().diag_embed()
+                gradient = pull @ unit * (2 / max(len(unit) * (len(unit) - 1), 1))
         return outer[0] * gradient
-
-
-def _check_batch(instances: Tensor, labels: Tensor, targets: Tensor) -> None:
-    """Raise ShapeError unless both are matrices of one width and each text has a target."""
-    if instances.ndim != 2 or labels.ndim != 2 or instances.shape[1] != labels.shape[1]:
-        raise ShapeError(
-            "instances [text dim] and labels [label dim] must be matrices of one width. "
-            f"Got shapes {tuple(instances.shape)} and {tuple(labels.shape)} instead."
-        )
-    if 0 in instances.shape or labels.shape[0] == 0:
-        raise ShapeError(
-            "a batch needs one text, one label and one coordinate at least. "
-            f"Got shapes {tuple(instances.shape)} and {tuple(labels.shape)} instead."
-        )
-    if targets.ndim != 1 or targets.shape[0] != instances.shape[0]:
-        raise ShapeError(
-            f"targets must hold one label number per text ({instances.shape[0]}). "
-            f"Got shape {tuple(targets.shape)} instead."
-        )

@@ -8,8 +8,7 @@ Axes        here        paper      meaning
             dim         d          coordinates of an embedding
             relation    D = 2d     coordinates of a relation
 
-Precision   Vectors may be of any float type; cosines and sums are float32 or wider.
-            Autocast would narrow the products again, so call these outside it.
+Precision   Vectors may be of any float type; cosines and sums are float32 or wider, also inside autocast.
 Lengths     Eq. 9 does not feel the length of a vector. Eq. 8 feels how long an anchor is beside its positive, so
             give it what the reference was given: vectors of unit length, where the encoder makes such.
 Checks      Shapes are checked here, on every call.
@@ -28,7 +27,7 @@ from labelspace.axes import Scalar
 from labelspace.checks import check_number
 from labelspace.errors import ShapeError
 from labelspace.losses.infonce import infonce_rows
-from labelspace.losses.similarity import cosine_scores
+from labelspace.losses.similarity import Temperature, cosine_scores
 
 
 class RezeLoss(NamedTuple):
@@ -52,7 +51,8 @@ def relation_cosine(current: Float[Tensor, "pair relation"], target: Float[Tenso
         target: [pair relation], what `labelspace.geometry.debias` made of those of the reference model.
 
     Returns:
-        A scalar between 0 (all in the direction of their targets) and 2 (all opposite), float32 or wider.
+        A scalar between 0 (all in the direction of their targets) and 2 (all opposite), up to rounding, float32 or
+        wider.
 
     Raises:
         ShapeError: the inputs are not matrices of one shape.
@@ -76,7 +76,7 @@ def relation_cosine(current: Float[Tensor, "pair relation"], target: Float[Tenso
 
 
 def pair_infonce(
-    anchors: Float[Tensor, "pair dim"], positives: Float[Tensor, "pair dim"], temperature: float = 0.05
+    anchors: Float[Tensor, "pair dim"], positives: Float[Tensor, "pair dim"], temperature: Temperature = 0.05
 ) -> Scalar:
     r"""Main loss of pre-finetuning: each anchor against the positives of the batch.
 
@@ -113,7 +113,6 @@ def pair_infonce(
         van den Oord et al., 2018, https://arxiv.org/abs/1807.03748
     """
     _check_pairs("pair_infonce", anchors, positives)
-    check_number("temperature", temperature, above=0)
     own = torch.arange(anchors.shape[0], device=anchors.device)
     return infonce_rows(cosine_scores(anchors, positives, temperature), own)
 
@@ -123,7 +122,7 @@ def reze_loss(
     positives: Float[Tensor, "pair dim"],
     target: Float[Tensor, "pair relation"],
     regularizer_weight: float = 1.0,
-    temperature: float = 0.05,
+    temperature: Temperature = 0.05,
 ) -> RezeLoss:
     r"""REZE's objective: the main loss and the weighted regularizer.
 

@@ -6,13 +6,13 @@ the limit. Any number that grows with doubt will do: the mean of sigma, one minu
 
 import math
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labelspace.checks import check_number
-from labelspace.training.calibration import as_flags, one_number_each
+from labelspace.training.calibration import as_flags, detached, one_number_each
 
 RISK_STEPS = 100
 """`risk_limit` increases the number of answers in steps of one hundredth of the documents."""
@@ -33,7 +33,7 @@ class Limit:
     """Largest value that is answered."""
 
 
-def entropy(logits: NDArray[np.floating[Any]], temperature: float) -> NDArray[np.float64]:
+def entropy(logits: ArrayLike, temperature: float) -> NDArray[np.float64]:
     """Return the entropy of softmax(logits / temperature) for each text.
 
     Args:
@@ -43,11 +43,15 @@ def entropy(logits: NDArray[np.floating[Any]], temperature: float) -> NDArray[np
     Returns:
         [text], in nats, from 0 to the logarithm of the number of labels.
 
+    Raises:
+        ConfigError: `temperature` is not above zero.
+
     Example:
         >>> entropy(np.array([[1.0, 1.0], [9.0, 0.0]]), 1.0).round(3).tolist()
         [0.693, 0.001]
     """
-    scaled = logits.astype(np.float64) / temperature
+    check_number("temperature", temperature, above=0)
+    scaled = np.asarray(detached(logits), dtype=np.float64) / temperature
     scaled -= scaled.max(axis=1, keepdims=True, initial=-np.inf)
     powers = np.exp(scaled)
     total = powers.sum(axis=1)
@@ -116,10 +120,14 @@ def fewest_rows(risk: float, *, confidence: float = 0.95, measures: int = 1) -> 
         confidence: as there.
         measures: as there.
 
+    Raises:
+        ConfigError: an argument is out of its range.
+
     Example:
         >>> fewest_rows(0.05), fewest_rows(0.05, measures=2)
         (90, 104)
     """
+    _check_promise(risk, confidence, measures)
     return math.ceil(math.log((1 - confidence) / (RISK_STARTS * measures)) / math.log(1 - risk))
 
 
@@ -179,11 +187,9 @@ def risk_limit(
         Angelopoulos et al., 2021, "Learn then test", https://arxiv.org/abs/2110.01052 (fixed-sequence testing with
         several starts); Clopper and Pearson, 1934.
     """
-    check_number("risk", risk, above=0, below=1)
-    check_number("confidence", confidence, above=0, below=1)
+    _check_promise(risk, confidence, measures)
     from scipy.stats import binom
 
-    check_number("measures", measures, least=1, whole=True)
     unsure = one_number_each("uncertainty", uncertainty)
     errors = as_flags("wrong", wrong, len(unsure))
     order = np.argsort(unsure, kind="stable")
@@ -198,3 +204,9 @@ def risk_limit(
                 break
             limits.append(float(unsure[given - 1]))
     return max(limits, default=None)
+
+
+def _check_promise(risk: float, confidence: float, measures: int) -> None:
+    check_number("risk", risk, above=0, below=1)
+    check_number("confidence", confidence, above=0, below=1)
+    check_number("measures", measures, least=1, whole=True)

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import final
 
+from labelspace.checks import check_number
 from labelspace.seeds import child_seed
 
 # Least number of windows per epoch; with fewer, sorting would put the same texts together again and again.
@@ -30,18 +31,23 @@ def epoch_batches(lengths: Sequence[int], batch_size: int, *, window: int, seed:
 
     Args:
         lengths: tokens of each text, or pair.
-        batch_size: texts per batch; one batch may be smaller.
-        window: batches per window, see `sorting_window`.
+        batch_size: texts per batch, 1 or more; one batch may be smaller.
+        window: batches per window, 1 or more, see `sorting_window`.
         seed: seed of the run.
         epoch: number of the epoch; each epoch has its own order.
 
     Returns:
         The rows of each batch, `ceil(len(lengths) / batch_size)` batches.
 
+    Raises:
+        ConfigError: `batch_size` or `window` is out of its range.
+
     Example:
         >>> sorted(map(sorted, epoch_batches([9, 1, 8, 2], 2, window=2, seed=0, epoch=0)))
         [[0, 2], [1, 3]]
     """
+    check_number("batch_size", batch_size, least=1, whole=True)
+    check_number("window", window, least=1, whole=True)
     draw = random.Random(child_seed(seed, "epoch", epoch))
     order = list(range(len(lengths)))
     draw.shuffle(order)

@@ -159,9 +159,9 @@ def temperature_for_accuracy(logits: ArrayLike, accuracy: float) -> float:
         Guo et al., 2017, https://arxiv.org/abs/1706.04599, section 4.2, with the accuracy in place of labels.
     """
     check_number("accuracy", accuracy, least=0, most=1)
-    table = np.asarray(logits, dtype=np.float64)
+    table = np.asarray(detached(logits), dtype=np.float64)
     targets = table.argmax(axis=1) if table.ndim == 2 and table.shape[1] else [0] * len(table)
-    below, _ = _below_the_highest(logits, targets)
+    below, _ = _below_the_highest(table, targets)
 
     from scipy.optimize import brentq
 
@@ -234,6 +234,12 @@ def calibrate(logits: ArrayLike, targets: ArrayLike) -> Calibration:
     )
 
 
+def detached(values: ArrayLike) -> ArrayLike:
+    """Return a torch tensor in main memory, in float64 and without its gradient, for numpy; all else unchanged."""
+    detach = getattr(values, "detach", None)
+    return values if detach is None else detach().cpu().double()
+
+
 def one_number_each(name: str, values: ArrayLike) -> NDArray[np.float64]:
     """Return [text] finite numbers, one for each of at least one document.
 
@@ -246,7 +252,7 @@ def one_number_each(name: str, values: ArrayLike) -> NDArray[np.float64]:
         InputError: no document, or a number that is not finite.
     """
     try:
-        numbers = np.asarray(values, dtype=np.float64)
+        numbers = np.asarray(detached(values), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must hold numbers. {error}.") from error
     if numbers.ndim != 1:
@@ -271,7 +277,7 @@ def as_flags(name: str, values: ArrayLike, documents: int) -> NDArray[np.bool_]:
         ShapeError: another number of values.
         InputError: a value that is not a flag.
     """
-    flags: NDArray[Any] = np.asarray(values)
+    flags: NDArray[Any] = np.asarray(detached(values))
     if flags.shape != (documents,):
         raise ShapeError(
             f"{name} must hold one value for each of {documents} documents. Got shape {flags.shape} instead."
@@ -284,7 +290,7 @@ def as_flags(name: str, values: ArrayLike, documents: int) -> NDArray[np.bool_]:
 
 def _below_the_highest(logits: ArrayLike, targets: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return each logit minus the highest of its row, which leaves the softmax unchanged, and the checked targets."""
-    matrix, columns = np.asarray(logits, dtype=np.float64), np.asarray(targets)
+    matrix, columns = np.asarray(detached(logits), dtype=np.float64), np.asarray(targets)
     if matrix.ndim != 2:
         raise ShapeError(f"logits must be a matrix [text label]. Got shape {matrix.shape} instead.")
     if columns.shape != (len(matrix),) or (len(columns) and columns.dtype.kind not in "iu"):

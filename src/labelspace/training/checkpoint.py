@@ -29,7 +29,7 @@ from labelspace.encoders.identity import encoder_hash
 from labelspace.errors import ConfigError, ModelFolderError, OutputError
 from labelspace.folders import check_files, fingerprints, staged, write_atomically
 
-FORMAT = 2
+FORMAT = 3
 
 FIT_PARTS = ("descriptions", "rows", "student")
 RATE = "rate"
@@ -257,7 +257,10 @@ def read_state(folder: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise ModelFolderError(f"{path} is damaged ({error}); start again in another folder.") from error
     if version != FORMAT:
-        raise ModelFolderError(f"{folder} is of format {version}, not {FORMAT}; start again in another folder.")
+        raise ModelFolderError(
+            f"another version of labelspace wrote {folder} (format {version}, not {FORMAT}); start again in another "
+            "folder."
+        )
     check_files(folder, files)
     return state
 

@@ -246,7 +246,7 @@ def test_a_damaged_checkpoint_is_refused(unfinished):
     other = json.loads(text) | {"format": 1}
     del other["step"]
     state.write_text(json.dumps(other))
-    with pytest.raises(ModelFolderError, match=r"is of format 1, not 2; start again"):
+    with pytest.raises(ModelFolderError, match=r"\(format 1, not 3\); start again"):
         train_nli(tiny(), TRAIN, DEV, SHORT, folder=unfinished, resume=True)
     state.write_text(text)
     weights = unfinished / "weights.safetensors"

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from labelspace.training.nli.schedule import BASE, LARGE, highest_rates
-from labelspace.training.schedule import cosine_factor
+from labelspace.training.schedule import cosine_factor, rate_factor, warmup_factor
 
 
 def factor_by_hand(step: int, total: int) -> float:
@@ -38,6 +38,23 @@ def test_it_rises_then_falls_and_stays_between_0_and_1():
     assert all(a > b for a, b in pairwise(factors[top:]))
     assert min(factors) >= 0
     assert max(factors) <= 1
+
+
+@pytest.mark.parametrize("factor", [rate_factor, cosine_factor])
+@pytest.mark.parametrize("total", [0, 1, 10])
+def test_behind_the_last_update_the_rate_stays_zero(factor, total):
+    assert [factor(step, total, 0.1) for step in range(total, 3 * total + 2)] == [0.0] * (2 * total + 2)
+    assert factor(max(total - 1, 0), total, 0.1) > 0 or not total
+
+
+@pytest.mark.parametrize("factor", [warmup_factor, rate_factor])
+def test_a_share_that_is_a_whole_number_of_updates_is_exact(factor):
+    assert [factor(step, 100, 0.07) for step in (0, 6)] == [1 / 7, 1]
+    # Of the shares in recorded results no number of updates changes.
+    for warmup in (0.0, 0.06, 0.1, 0.5, 1.0):
+        for total in range(1, 2000):
+            rise = math.ceil(warmup * total)
+            assert factor(0, total, warmup) == (1 / rise if rise else 1)
 
 
 def test_a_single_update_is_made_at_the_peak():
