@@ -145,15 +145,15 @@ def check_vectors_and_targets(
     check_targets(targets, texts.shape[0], "label number per text")
 
 
-def check_targets(targets: HasShape, count: int, one: str) -> None:
+def check_targets(targets: HasShape, count: int, what: str) -> None:
     """Raise ShapeError unless `targets` has `count` entries, and InputError unless they are integers."""
     if targets.ndim != 1 or targets.shape[0] != count:
-        raise ShapeError(f"targets must hold one {one} ({count}). Got shape {tuple(targets.shape)} instead.")
+        raise ShapeError(f"targets must hold one {what} ({count}). Got shape {tuple(targets.shape)} instead.")
     check_integers("targets", targets)
 
 
 def check_integers(name: str, values: HasShape) -> None:
-    """Raise InputError unless `values` is a torch tensor of integers; reads no value, so no GPU is waited for."""
+    """Raise InputError unless `values` is a torch tensor of integers. No value is read: on a GPU that would wait."""
     if str(values.dtype) not in _INTEGERS:
         got = f"{type(values).__name__} of {values.dtype}"
         raise InputError(f"{name} must be a torch tensor of whole numbers. Got {got} instead.")

@@ -20,7 +20,7 @@ def vectors(count: int, seed: int) -> Tensor:
 
 Loss = Callable[[Tensor, Tensor, Tensor, float | Tensor], Tensor]
 
-# Of 8 texts and 3 labels, the targets and the temperature.
+# They take 8 texts, 3 labels, the targets and the temperature.
 WITH_TARGETS: dict[str, Loss] = {
     "infonce_rows": lambda x, y, own, t: losses.infonce_rows(losses.cosine_scores(x, y, t), own),
     "infonce_columns": lambda x, y, own, t: losses.infonce_columns(losses.cosine_scores(x, y, t), own),
@@ -90,6 +90,11 @@ def test_a_number_that_is_no_temperature_is_refused(name: str, temperature: floa
         ALL[name](vectors(8, 0), vectors(3, 1), TARGETS, temperature)
 
 
+def test_a_temperature_for_each_label_is_refused():
+    with pytest.raises(ConfigError, match=r"temperature must be a tensor without axes\. Got shape \(3,\) instead"):
+        losses.cosine_scores(vectors(8, 0), vectors(3, 1), torch.ones(3))
+
+
 # ---- targets
 
 
@@ -129,6 +134,18 @@ def test_blocks_have_the_second_derivative_of_the_whole_table(
     blocks = second(lambda x, y: losses.infonce_in_blocks(x, y, TARGETS, 0.5, objective))
     table = second(lambda x, y: getattr(losses, whole)(losses.cosine_scores(x, y, 0.5), TARGETS))
     torch.testing.assert_close(blocks, table)
+
+
+def test_blocks_have_the_gradient_of_labels_that_are_means_of_the_texts():
+    texts = vectors(8, 0).double().requires_grad_()
+    means = torch.stack([texts[label == TARGETS].mean(dim=0) for label in range(3)])
+    table = losses.symmetric_infonce(losses.cosine_scores(texts, means, 0.5), TARGETS)
+    blocks = losses.infonce_in_blocks(texts, means, TARGETS, 0.5)
+    for again in (True, False):  # whether a second derivative may follow
+        one, other = (
+            torch.autograd.grad(loss, texts, create_graph=again, retain_graph=True) for loss in (blocks, table)
+        )
+        torch.testing.assert_close(one, other)
 
 
 @pytest.mark.parametrize(

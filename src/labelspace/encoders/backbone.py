@@ -45,7 +45,7 @@ class Backbone:
         self._low_precision: nn.Module | None = None
         self._packed: PackedTransformer | None = None
         self._table = padded_table(self.transformer.model)
-        self.trained = False
+        self._trained, self._seen = False, self._sample()
 
     @classmethod
     def load(
@@ -86,8 +86,7 @@ class Backbone:
             for tensor in (*model.parameters(), *model.buffers()):
                 tensor.data = tensor.data.clone()
         model.eval()
-        backbone.trained = False
-        backbone._packed = packed
+        backbone._seen, backbone._packed = backbone._sample(), packed
         return backbone
 
     @property
@@ -98,19 +97,20 @@ class Backbone:
 
     @trained.setter
     def trained(self, trained: bool) -> None:
-        self._trained, self._seen = trained, self._versions()
+        self._notice_changes()
+        self._trained = trained
 
-    def _versions(self) -> list[tuple[int, int]]:
-        """Where each weight lies, and how often it was written to."""
-        # Tensors made in inference mode count no writes, and cannot be trained.
-        return [
-            (weight.data_ptr(), 0 if weight.is_inference() else weight._version) for weight in self.model.parameters()
-        ]
+    def _sample(self) -> Tensor:
+        """One number of each weight: any training moves most of them. To hash all would take longer than a text."""
+        weights = [weight.detach() for weight in self.model.parameters() if weight.numel()]
+        return torch.stack([weight[tuple(size // 2 for size in weight.shape)] for weight in weights]).cpu()
 
     def _notice_changes(self) -> None:
-        if self._versions() != self._seen:
+        # Not by torch's count of writes, which its fused optimizers do not raise.
+        sample = self._sample()
+        if not torch.equal(sample, self._seen):
             self.weights_changed()
-            self.trained = True
+            self._trained, self._seen = True, sample
 
     def _zero_missing_pooler(self, path: str) -> None:
         """Zero a pooler that the folder lacks: no vector reads it, but random weights would change every hash."""
@@ -323,11 +323,12 @@ class Backbone:
     def packed(self) -> PackedTransformer | None:
         """Return the copy for inference on a CPU; None if this encoder runs as it is."""
         self._notice_changes()
-        if self._packed is None and (found := self._packable()) is not None:
+        packed = self._packed  # another thread may notice a change meanwhile
+        if packed is None and (found := self._packable()) is not None:
             config, pooling = found
             weights = self.transformer.model.state_dict()
-            self._packed = PackedTransformer(config, weights, pooling=pooling, dtype=self.dtype)
-        return self._packed
+            self._packed = packed = PackedTransformer(config, weights, pooling=pooling, dtype=self.dtype)
+        return packed
 
     def _packable(self) -> tuple[dict[str, Any], str] | None:
         """Return the configuration and the pooling of an encoder that can be packed."""
@@ -372,17 +373,18 @@ class Backbone:
 
     def prepare(self) -> None:
         """Create the inference copy of the weights now, so that threads sharing this encoder do not race to make it."""
+        self._notice_changes()
         if self.dtype is torch.bfloat16:
             self._low_precision_copy()
 
     def _low_precision_copy(self) -> nn.Module:
-        self._notice_changes()
-        if self._low_precision is None:
+        copied = self._low_precision  # another thread may notice a change meanwhile
+        if copied is None:
             duplicate: nn.Module = copy.deepcopy(self.transformer).eval().requires_grad_(False)
             for weight in duplicate.parameters():  # not buffers: rotary frequencies need full precision
                 weight.data = weight.data.to(torch.bfloat16)
-            self._low_precision = duplicate
-        return self._low_precision
+            self._low_precision = copied = duplicate
+        return copied
 
     def weights_changed(self) -> None:
         """Drop everything derived from the weights."""
@@ -395,12 +397,9 @@ class Backbone:
         _keep_window(self.transformer.model.config, folder)
 
     def __getstate__(self) -> dict[str, Any]:
-        # A packed copy is arranged for this processor, and made again where it is opened.
-        return {**self.__dict__, "_packed": None, "_trained": self.trained}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._seen = self._versions()
+        self._notice_changes()
+        # Copies are made again where it is opened; a packed one is arranged for this processor.
+        return {**self.__dict__, "_packed": None, "_low_precision": None}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Backbone":
         twin = Backbone(copy.deepcopy(self.model, memo), dtype=self.dtype, device=self.device)

@@ -42,7 +42,7 @@ class Encoder:
     the processor supports it. Vectors come back in input order. Memory holds one window and the vectors;
     `encode_iter` does not hold the vectors either. A transformer of the BERT family runs without padding on a CPU. A
     plain folder of one is opened without sentence-transformers, until `backbone` is asked for: to train or to save it.
-    `backbone.model` is the `SentenceTransformer`; what changes its weights changes the vectors here.
+    `backbone.model` is the `SentenceTransformer`; where a loop of the caller's trains it, the vectors follow.
 
     In bfloat16, a text's vector can change in the fourth digit depending on its batch; use `dtype="float32"` where
     that matters.

@@ -85,7 +85,7 @@ class SeveralIntervals(NamedTuple):
     """The 95 % intervals of a model's scores over the documents that it was evaluated on."""
 
     micro_f1: Interval
-    """By bootstrap; without ends if fewer than 6 documents have a wrong set of labels, or a right label."""
+    """By bootstrap; without ends if fewer than 6 documents have an error, or fewer than 6 have a right label."""
 
     macro_f1: Interval
     """As `micro_f1`."""
@@ -223,6 +223,7 @@ def around(value: float, drawn: NDArray[np.float64], *, least: float) -> Interva
 
 
 def wilson(right: int, total: int) -> tuple[float, float]:
+    """Return both ends of the interval of a share (Wilson, 1927)."""
     from scipy.stats import binomtest
 
     ends = binomtest(right, total).proportion_ci(LEVEL, method="wilson")

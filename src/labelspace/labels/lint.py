@@ -30,7 +30,8 @@ def lint(
 ) -> list[Finding]:
     """Return the problems of a label space.
 
-    `docs/label-files.md` says what each code means, and which need an encoder.
+    `labelspace.labels.lint_codes.CODES` lists the codes; the page on label files says what each means, and which need
+    an encoder.
 
     Args:
         labels: a LabelSpace, or what one is made of: a mapping, a list of names, or the path of a label file.

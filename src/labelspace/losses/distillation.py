@@ -60,7 +60,9 @@ def soft_cross_entropy(
         )
     scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
     targets, weights = (
-        torch.as_tensor(given, dtype=scores.dtype, device=scores.device) for given in (targets, weights)
+        # A copy, because torch warns of arrays that cannot be written to.
+        (given if isinstance(given, Tensor) else torch.tensor(np.array(given, dtype=np.float64))).to(scores)
+        for given in (targets, weights)
     )
     # 0 times -inf would be nan.
     hidden = (targets == 0) & scores.isneginf()

@@ -277,6 +277,8 @@ class _Sums(torch.autograd.Function):
         texts, labels, targets, of_rows, of_columns = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is wanted, so autograd must see the gradient being made
             with torch.autocast(texts.device.type, enabled=False):
+                # Views, since one may have been computed from the other, and that road is followed outside.
+                texts, labels = texts.view_as(texts), labels.view_as(labels)
                 scores = F.normalize(texts, dim=-1) @ labels.T
                 sums = scores.logsumexp(dim=1), scores.logsumexp(dim=0), scores.gather(1, targets[:, None])[:, 0]
                 wanted = [leaf for leaf, needed in zip((texts, labels), ctx.needs_input_grad, strict=False) if needed]

@@ -15,7 +15,7 @@ Axes        here        paper      meaning
             targets     y          row of each text's own label
 
 Precision   Vectors may be of any length and of any float type; cosines and sums are float32 or wider, also
-            inside autocast.
+            inside autocast. Call `backward` outside it, as torch advises.
 Cost        Texts against labels: O(text label dim) of time, O(text label) of memory. Labels against labels, in
             `label_regularizer`: O(label label dim) of time, and nothing of shape [label label] is ever held, only
             a block of its rows.

@@ -1,7 +1,8 @@
 r"""Cosine scores between two sets of embeddings, in float32 or wider.
 
 At temperature 0.07 scores reach +-14.3, and bfloat16 keeps two to three digits: whatever the embeddings
-come in, the product is taken in float32, also inside autocast.
+come in, the product is taken in float32, also inside autocast. Call `backward` outside it, as torch advises: inside,
+the products of the gradient fall to half precision.
 """
 
 import torch
@@ -11,7 +12,7 @@ from torch.nn import functional as F
 
 from labelspace.axes import Scalar
 from labelspace.checks import check_number
-from labelspace.errors import ShapeError
+from labelspace.errors import ConfigError, ShapeError
 
 Temperature = float | Scalar
 
@@ -31,7 +32,7 @@ def cosine_scores(
     Args:
         anchors: embeddings, not necessarily of unit length.
         others: embeddings of the same width.
-        temperature: :math:`\tau`, above zero. A tensor of one number may be learnt, here and in every loss with a
+        temperature: :math:`\tau`, above zero. A tensor without axes may be learnt, here and in every loss with a
             temperature; its value is not checked, so keep it above zero, for example as the exponential of what is
             learnt.
 
@@ -63,6 +64,8 @@ def cosine_scores(
 
 
 def check_temperature(temperature: Temperature) -> None:
-    """Raise ConfigError unless it is a number above zero, or a tensor, whose value a GPU would be waited for."""
+    """Raise ConfigError unless it is a number above zero, or a tensor of one number, whose value is not read."""
     if not isinstance(temperature, Tensor):
         check_number("temperature", temperature, above=0)
+    elif temperature.ndim:
+        raise ConfigError(f"temperature must be a tensor without axes. Got shape {tuple(temperature.shape)} instead.")

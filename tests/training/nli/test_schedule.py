@@ -50,7 +50,7 @@ def test_behind_the_last_update_the_rate_stays_zero(factor, total):
 @pytest.mark.parametrize("factor", [warmup_factor, rate_factor])
 def test_a_share_that_is_a_whole_number_of_updates_is_exact(factor):
     assert [factor(step, 100, 0.07) for step in (0, 6)] == [1 / 7, 1]
-    # Of the shares in recorded results no number of updates changes.
+    # The shares in recorded results give the same number of updates as before.
     for warmup in (0.0, 0.06, 0.1, 0.5, 1.0):
         for total in range(1, 2000):
             rise = math.ceil(warmup * total)
