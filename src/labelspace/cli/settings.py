@@ -69,7 +69,8 @@ class SettingsCommand(Command):
             ]
             if not found:
                 raise
-            ctx.fail(f"{unknown} is a setting: give {' or '.join(found)}; --settings lists them.")
+            told = f"{unknown} is a setting: give {' or '.join(found)}; --settings lists them."
+            raise UsageError(told, ctx=ctx) from error
 
 
 def from_field(made: type, name: str, *, metavar: str | None = None, panel: str | None = None) -> Any:
