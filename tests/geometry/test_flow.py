@@ -96,6 +96,12 @@ def test_a_seed_decides_all_and_the_global_random_state_has_no_say_and_stays():
     assert not np.array_equal(fit_flow(rows, blocks=2, epochs=2, seed=2).apply(rows), first)
 
 
+def test_training_needs_no_gradients_turned_on():
+    with torch.no_grad():
+        inside = fit_flow(banana(), epochs=2)
+    assert np.array_equal(inside.apply(banana()), fit_flow(banana(), epochs=2).apply(banana()))
+
+
 def test_torch_and_numpy_are_mapped_alike_and_one_by_one():
     rows = banana(rows=64)
     flow = fit_flow(torch.from_numpy(rows), blocks=2, epochs=1)

@@ -24,6 +24,15 @@ def written(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "state.json").read_text(encoding="utf-8"))
 
 
+def test_a_run_trains_where_gradients_are_turned_off_and_leaves_them_so():
+    usual, toy = Toy(), Toy()
+    train(usual)
+    with torch.no_grad():
+        train(toy)
+        assert not torch.is_grad_enabled()
+    assert torch.equal(toy.weight, usual.weight)
+
+
 @pytest.mark.parametrize("judges_loss", [False, True])
 @pytest.mark.parametrize("number", [1, 2, 3, 6, 12])
 def test_a_run_stopped_anywhere_resumes_bit_identically(number: int, judges_loss: bool, tmp_path: Path):

@@ -251,6 +251,7 @@ def _train(
     return tuple(losses), tuple(others)
 
 
+@torch.enable_grad()
 def _epoch(model: Any, optimizer: torch.optim.Optimizer, rows: Tensor, generator: torch.Generator) -> None:
     for batch in torch.randperm(len(rows), generator=generator).split(BATCH_SIZE):
         loss = model.forward_kld(rows[batch])

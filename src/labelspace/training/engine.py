@@ -132,7 +132,9 @@ def train(
         ConfigError, ModelFolderError: the checkpoint belongs to another run, or is damaged.
         OutputError: a checkpoint cannot be written.
     """
-    return _Run(objective, checkpoint, callbacks, report, max_seconds).train()
+    # Notebooks turn gradients off for all cells.
+    with torch.enable_grad():
+        return _Run(objective, checkpoint, callbacks, report, max_seconds).train()
 
 
 def clear_finished(folder: str | Path | None, training: Training | None) -> None:
