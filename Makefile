@@ -130,15 +130,15 @@ bench: $(PEERS) $(MODELS)  ## the numbers of docs/benchmarks.md; hours on two co
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/tables.py
 
-TRAIN_NLI := $(BIN)/labelspace train-nli --data ../shared/data/nli --encoder all-MiniLM-L6-v2 --max-tokens 128 --epochs 1 \
-	--learning-rate 1e-4 --head-learning-rate 5e-4 --evaluate-every 0.04 --offline
+TRAIN_NLI := $(BIN)/labelspace train-nli --data ../shared/data/nli --encoder all-MiniLM-L6-v2 --epochs 1 --learning-rate 1e-4 \
+	--set max_tokens=128 --set head_learning_rate=5e-4 --set evaluate_every=0.04 --offline
 BENCH := mkdir -p runs && cd runs && ../$(BIN)/labelspace bench run --data ../../shared/data --tasks all --offline \
 	--store ../benchmarks/results/btzsc.jsonl
 
 bench-btzsc: $(PEERS) $(MODELS)  ## the results of docs/btzsc.md; trains the cross-encoders first
-	test -d runs/minilm-nli-binary || $(TRAIN_NLI) runs/minilm-nli-binary --variant binary --dev-per-class 60 \
-		--leave-out anli_r1_dev,anli_r2_dev,anli_r3_dev
-	test -d runs/minilm-nli-triplet || $(TRAIN_NLI) runs/minilm-nli-triplet --variant triplet --dev-per-class 30
+	test -d runs/minilm-nli-binary || $(TRAIN_NLI) --out runs/minilm-nli-binary --variant binary --set dev_per_class=60 \
+		--set leave_out=anli_r1_dev,anli_r2_dev,anli_r3_dev
+	test -d runs/minilm-nli-triplet || $(TRAIN_NLI) --out runs/minilm-nli-triplet --variant triplet --set dev_per_class=30
 	$(BENCH) embedding:all-MiniLM-L6-v2 --nli ../../shared/data/nli
 	$(BENCH) embedding:all-mpnet-base-v2
 	$(BENCH) nli:minilm-nli-binary nli:minilm-nli-triplet --limit 300 --nli ../../shared/data/nli

@@ -3,6 +3,7 @@
 import functools
 import re
 import shlex
+import subprocess
 import textwrap
 import traceback
 import warnings
@@ -121,6 +122,13 @@ def commands_in_prose(page: Path) -> list[Command]:
         if number not in fenced and re.match(r" {4}(\S.*\| )?labelspace ", line)
         for command in _commands(page, number, line.strip())
     ]
+
+
+def commands_of_make(*targets: str) -> list[Command]:
+    """Return the commands that `make` would run for some targets, those of the application without their folder."""
+    told = subprocess.run(["make", "--dry-run", *targets], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    lines = re.sub(r"\S+/labelspace ", "labelspace ", told.replace("\\\n", " ")).splitlines()
+    return [command for line in lines for command in _commands(ROOT / "Makefile", 0, line)]
 
 
 def _commands(page: Path, line: int, text: str) -> list[Command]:

@@ -20,6 +20,7 @@ from contracts.pages import (
     command_problem,
     commands_in_prose,
     commands_of,
+    commands_of_make,
     dead_names,
     dead_paths,
     not_mentioned,
@@ -57,10 +58,11 @@ def test_every_python_block_of_a_page_runs(page, tiny_encoder_folder, tmp_path, 
     assert ran >= sum(language in RUN for language in languages)
 
 
-def test_every_command_of_the_pages_parses():
+def test_every_command_of_the_pages_and_of_make_bench_parses():
     blocks = [block for page in PAGES for block in blocks_of(page) if block.language in PARSED]
     commands = [command for block in blocks for command in commands_of(block)]
     commands += [command for page in PAGES for command in commands_in_prose(page)]
+    commands += commands_of_make("bench")
     problems = [f"{command}: {problem}" for command in commands if (problem := command_problem(command.words))]
     assert not problems, "\n".join(problems)
 
