@@ -88,7 +88,7 @@ browser:         ## Chromium for the tests of the studio, from Debian's packages
 	command -v chromium > /dev/null || { apt-get update -q && apt-get install -y -q chromium; }
 
 docs: $(READY)   ## build the docs strictly
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/mkdocs build --strict  # --quiet would hide what it counts
 
 format: $(READY) ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .

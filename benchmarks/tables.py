@@ -20,7 +20,7 @@ from several import report as several
 from store import ROOT
 from study import beyond
 from study import report as study
-from uncertainty import aims, report
+from uncertainty import differences, report
 from views import report as consensus
 
 BLOCKS: dict[str, Callable[[], str]] = {
@@ -35,7 +35,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     **long_texts.STUDY.blocks,
     **lacon.BLOCKS,
     **report.BLOCKS,
-    **aims.BLOCKS,
+    **differences.BLOCKS,
     **prefinetune.BLOCKS,
     **several.BLOCKS,
     **settings_tables.BLOCKS,

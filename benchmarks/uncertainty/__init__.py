@@ -16,5 +16,5 @@ usage        ours: the estimator with its defaults: calibration, promised covera
 cost         table 5, and the cost of an epoch against encoding again
 draws        bootstrap intervals of differences in area
 paper        the paper's numbers
-report, aims tables, and the targets of the study; pictures: figures
+report, differences tables; pictures: figures
 """

@@ -18,7 +18,7 @@ from typing import Any
 from runner import Study
 from store import SCRATCH
 
-from uncertainty import aims, report
+from uncertainty import differences, report
 from uncertainty.cases import cases_pieces
 from uncertainty.choose import choice_pieces
 from uncertainty.compared import compared_pieces
@@ -64,7 +64,7 @@ STUDY = Study(
         "usage": usage_pieces,
         "cost": cost_pieces,
     },
-    blocks={**report.BLOCKS, **aims.BLOCKS},
+    blocks={**report.BLOCKS, **differences.BLOCKS},
     figures=FIGURES,
     settings=settings,
     options=add_options,

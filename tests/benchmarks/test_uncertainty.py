@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -82,8 +81,8 @@ def test_every_part_runs_and_resumes_and_the_page_gets_its_tables(parts, data, t
     parts.store.TABLES["uncertainty"] = tmp_path / "uncertainty.jsonl"
     monkeypatch.setattr(parts.report, "ENCODERS", ("tiny-bert",))
     monkeypatch.setattr(parts.report, "GRID_SETS", ("toxic_conversations",))
-    monkeypatch.setattr(parts.aims, "ENCODERS", ("tiny-bert",))
-    every = {**parts.report.BLOCKS, **parts.aims.BLOCKS}
+    monkeypatch.setattr(parts.differences, "ENCODERS", ("tiny-bert",))
+    every = {**parts.report.BLOCKS, **parts.differences.BLOCKS}
     for name in (
         "choice",
         "main",
@@ -92,7 +91,6 @@ def test_every_part_runs_and_resumes_and_the_page_gets_its_tables(parts, data, t
         "rejection",
         "difficulty",
         "gains",
-        "targets",
         "seeds",
         "deviation",
     ):
@@ -202,36 +200,6 @@ def test_an_area_gap_is_significant_with_enough_rows(parts):
     assert worse.is_told
     assert worse.high < 0
     assert not parts.draws.area_gap([run(8, noise[:8])], "uncertainty", "random").is_told
-
-
-@pytest.mark.parametrize(
-    ("curve", "does", "falls"),
-    [
-        ([0.8, 0.85, 0.9, 0.9, 0.95] * 2, False, 0.15),
-        (np.linspace(0.8, 1.0, 10), True, 0.0),
-        ([*np.linspace(0.8, 1.0, 9), 0.0], True, 0.0),  # a single text is left
-        ([0.8, 0.9, 0.95, 0.945, 0.941, 0.942, 0.943, 0.95, 0.96, 1.0], True, 0.009),
-        ([0.8, 0.9, 0.95, 0.94, 0.93, 0.93, 0.93, 0.95, 0.96, 1.0], False, 0.02),  # half less all would be a rise
-        ([0.8] * 10, False, 0.0),
-    ],
-)
-def test_a_curve_rises_if_no_part_falls(parts, curve, does, falls):
-    runs = pd.DataFrame({"curve.uncertainty": [[value + 1e-12 for value in curve]] * 2})
-    assert parts.aims.largest_fall(runs) == pytest.approx(falls)
-    assert parts.aims.rises(runs) == does
-
-
-def test_the_average_gain_has_its_own_row(parts, plant):
-    gains = {"banking77": [0.25, 0.25], "imdb": [-0.25, 0.25]}
-    common = {"part": "compared", "encoder": "any"}
-    rows = ({**common, "set": name, "gains": {"textcnn-both": {"probe": own}}} for name, own in gains.items())
-    plant("uncertainty", rows)
-    words, reached, missed, unsure = parts.aims.average_gain("any", "textcnn-both", "probe")
-    assert words == "average accuracy over 2 of 8 tasks above that of the linear probe"
-    error = 196 * (0.5 / 2) / 2 * 2**0.5
-    assert reached == f"no, +0.00 ± {error:.2f}"
-    assert missed == "Imdb"
-    assert unsure == "Banking77, Imdb"
 
 
 def test_costs_are_measured_on_request_only(parts, monkeypatch):
@@ -542,8 +510,8 @@ def made_up_results(parts: Any) -> list[dict[str, Any]]:
 
 
 def test_every_block_of_the_page_is_made_from_the_results(parts, plant, monkeypatch):
-    every = {**parts.report.BLOCKS, **parts.aims.BLOCKS}
-    for module in (parts.report, parts.aims):
+    every = {**parts.report.BLOCKS, **parts.differences.BLOCKS}
+    for module in (parts.report, parts.differences):
         monkeypatch.setattr(module, "ENCODERS", ("tiny",))
     plant("uncertainty", made_up_results(parts))
     page = {name.removeprefix("uncertainty-"): make() for name, make in every.items()}
@@ -605,26 +573,7 @@ def test_every_block_of_the_page_is_made_from_the_results(parts, plant, monkeypa
     assert page["seeds"].startswith("tiny: seeds 0; C of the tuned probe AmazonCounterfactual 10,")
     assert "epochs AmazonCounterfactual 7, Banking77 7" in page["seeds"]
 
-    both = ("tiny", "TextCNN + both")
-    (average,) = [line for line in page["targets"].splitlines() if "both | average" in line and "probe |" in line]
-    assert "average accuracy over 8 of 8 tasks above that of the linear probe | yes, +5.00 ± " in average
-    rising = next(line for line in page["targets"].splitlines() if "curve by uncertainty rises" in line)
-    assert "| 8 of 8 | - |" in rising
-    every_set = ", ".join(parts.sets.SETS.values())
-    assert cells("targets", *both, "the area by uncertainty is above random")[:2] == ["8 of 8", "-"]
-    against_entropy = cells("targets", *both, "the area by uncertainty is at least that by entropy")
-    assert against_entropy[0] == "8 of 8"
-    assert against_entropy[2] in ("-", every_set), "the same rows on every set"
-    for length in ("short", "long"):
-        latency = cells("targets", "tiny", "TextCNN", f"latency at most 1.05 of the encoder's, {length} texts")
-        assert latency[0] == "no, 1.25"
-        latency = cells("targets", "tiny", "attention", f"latency at most 1.05 of the encoder's, {length} texts")
-        assert latency[0] == "yes, 1.02"
-        epoch = f"an epoch after the first 10 times as fast as encoding, {length} texts"
-        assert cells("targets", "tiny", "TextCNN", epoch)[0] == "no, 2.5", "the epoch, not the reading"
-        reading = "reading the stored states alone, without training, 10 times as fast as encoding"
-        assert cells("targets", "tiny", "TextCNN", f"{reading}, {length} texts")[0] == "yes, 40.0"
-    assert cells("areas", *both, "Imdb")[0].startswith("+")
+    assert cells("areas", "tiny", "TextCNN + both", "Imdb")[0].startswith("+")
 
 
 def test_an_incomplete_seed_shows_its_number_of_complete_sets(parts, plant):
