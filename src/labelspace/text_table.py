@@ -1,5 +1,6 @@
 """Plain-text tables, and the width of a text as it is shown."""
 
+import html
 from collections.abc import Sequence
 
 
@@ -13,6 +14,16 @@ def width_of(text: str) -> int:
     from rich.cells import cell_len
 
     return cell_len(text)
+
+
+def markdown_cell(text: str) -> str:
+    r"""Return a text without the characters that end a table's cell or row in Markdown; names come from data.
+
+    Example:
+        >>> print(markdown_cell("a|b\n<c>"))
+        a\|b &lt;c&gt;
+    """
+    return html.escape(" ".join(text.split()), quote=False).replace("|", "\\|")
 
 
 def text_table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,), rules: Sequence[int] = ()) -> str:

@@ -1,5 +1,6 @@
 """The runner stores finished runs, repeats none, reports what it left out, and agrees with the metrics."""
 
+import json
 import logging
 import os
 import signal
@@ -218,6 +219,13 @@ def test_a_stored_result_without_the_interval_that_is_asked_for_is_told(data, st
             "1 of 1 stored results have an interval of fewer than 30 samples" in note for note in report.notes
         )
         assert told_so == told
+
+
+def test_a_stored_result_without_intervals_is_reused(data, store):
+    [record] = run([fake_model()], ["imdb"], store, data=data).finished
+    store.path.write_text(json.dumps({key: value for key, value in record.items() if key != "intervals"}) + "\n")
+    again = run([fake_model()], ["imdb"], store, data=data)
+    assert (len(again.reused), again.finished) == (1, ())
 
 
 def test_pairs_that_a_model_cannot_read_cost_its_nli_auroc_alone(data, store, nli_folder):

@@ -439,7 +439,7 @@ def test_an_invalid_parameter_set_after_fit_is_refused_before_encoding(
         ({"temperature": 0}, "temperature must be a number above 0"),
         ({"threshold": 2}, "threshold must be a number at least -1 and at most 1"),
         ({"max_steps": 0}, "max_steps must be a whole number at least 1"),
-        ({"learning_rate": "best"}, "learning_rate must be one of 'auto', 'uniformity', 'base'"),
+        ({"learning_rate": "best"}, "learning_rate must be a number or 'auto', 'uniformity', 'base'"),
         ({"objective": "cols"}, "objective must be one of"),
         ({"search": {"steps": 3}}, "search must be a SearchConfig or None. Got dict"),
         ({"lora_rank": 4, "freeze_layers": 1}, "lora_rank and freeze_layers exclude each other"),

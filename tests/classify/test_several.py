@@ -327,6 +327,13 @@ def test_rows_whose_labels_are_not_known_set_no_cut():
         as_label_sets("a|b", ["b", "a"], n_documents=1, separator="|")
 
 
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "Float64"])
+def test_an_unknown_cell_of_an_indicator_frame_is_one_line(dtype: str):
+    frame = pd.DataFrame({"a": [1, 0], "b": [None, 1]}, dtype=dtype)
+    with pytest.raises(InputError, match="must hold 0 and 1 alone"):
+        as_label_sets(frame, ["a", "b"], n_documents=2, separator="|")
+
+
 def test_a_frame_that_names_its_columns_in_another_order_is_not_read_by_position():
     frame = pd.DataFrame({"b": [1, 0], "a": [0, 1]})
     with pytest.raises(InputError, match=r"columns are not the sorted label names\. Got b, a; take the columns"):

@@ -135,7 +135,7 @@ def test_what_cannot_work_is_refused_before_any_call(run, draft, refused, pool, 
         (("--pool", pool, "--out", tmp_path / "out.json"), "must end in .yaml or .yml, because comments mark"),
         (("--pool", pool, "--out", labels), "exists already"),
         (("--pool", pool, "--out", tmp_path / "no" / "out.yaml"), "there is no folder"),
-        (("--each", 0), "each must be"),
+        (("--each", 0), "--each must be"),
         (("--keep", "some"), "keep"),
     ):
         result, server = draft(*options)

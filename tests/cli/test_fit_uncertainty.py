@@ -95,7 +95,7 @@ def test_empty_texts_cause_one_warning_with_their_row(fit_head, tmp_path):
         (("--pool", "documents.csv"), "--pool does nothing with --method uncertainty"),
         (("--pair-column", "other"), "--pair-column does nothing with --method uncertainty"),
         (("--threshold", 0.1), "--threshold does nothing with --method uncertainty"),
-        (("--learning-rate", "base"), "learning_rate must be one of 'auto'"),
+        (("--learning-rate", "base"), "learning_rate must be a number or 'auto'"),
         (("--set", "extractor=cnn"), "extractor must be one of 'textcnn',"),
         (("--learning-rate", "2"), "learning_rate must be a number above 0 and at most 1"),
         (("--epochs", 0), "epochs must be"),

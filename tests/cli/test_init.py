@@ -82,6 +82,8 @@ def test_init_keeps_an_existing_file_without_overwrite(run, refused, label_file)
         (["new.yaml", "--names", "a,b", "--template", "no place"], "{label}"),
         (["new.csv", "--names", "a,b"], ".yaml"),
         (["new.yaml", "--names", "a,b", "--descriptions-per-label", "0"], "--descriptions-per-label must be"),
+        (["new.yaml", "--descriptions-per-label", "0"], "--descriptions-per-label must be"),
+        (["new.yaml", "--from", "old.yaml", "--descriptions-per-label", "3"], "--from brings its descriptions"),
     ],
 )
 def test_init_refuses_invalid_options(run, refused, tmp_path, monkeypatch, args, said):

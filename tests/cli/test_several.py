@@ -77,6 +77,20 @@ def test_predictions_are_evaluated_as_they_are_written(run, line, pool, tmp_path
     assert again["labels_per_text"] == again["predicted_per_text"]
 
 
+def test_all_scores_tell_each_labels_probability_in_json_as_in_a_file(run, line, pool, tmp_path):
+    assert run(*line, "--pool", pool, "--max-steps", 2, *RATE).exit_code == 0
+    model, out = tmp_path / "model", tmp_path / "out.jsonl"
+    assert run("predict", model, pool, out, "--all-scores").exit_code == 0
+    filed = [json.loads(row) for row in out.read_text().splitlines()]
+    texts = "".join(row["text"] + "\n" for row in filed)
+    for more in ([], ["--most-uncertain", 60]):
+        found = run("predict", model, "-", "--all-scores", "--json", *more, input=texts)
+        told = {row["text"]: row["probabilities"] for row in map(json.loads, found.stdout.splitlines())}
+        for row in filed:
+            own = {name: row[f"predicted_probability:{name}"] for name in ("money", "sports")}
+            assert told[row["text"]] == pytest.approx(own, abs=1e-6)
+
+
 def test_labelled_rows_set_the_cuts_and_are_evaluated(run, line, rows, tmp_path):
     result = run(*line, "--labelled", rows, "--max-steps", 2, *RATE)
     assert result.exit_code == 0, result.output

@@ -104,6 +104,15 @@ def test_plain_files_are_read_without_a_warning(write, name, content, texts, rec
     assert not recwarn.list
 
 
+@pytest.mark.parametrize("options", [{}, {"delimiter": ";"}])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_the_line_by_which_excel_knows_the_delimiter_is_no_row(write, options, encoding):
+    path = write("sep=;\r\ntext;label\r\nsep=;x\r\n", encoding=encoding)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LabelSpaceWarning)  # of the delimiter and the encoding
+        assert read(path, **options) == [{"text": "sep=", "label": "x"}]
+
+
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
 def test_commas_in_the_text_do_not_mislead_the_detection(write, delimiter):
     path = write(f"id{delimiter}text\n1{delimiter}one, two\n2{delimiter}three\n")

@@ -2,6 +2,7 @@
 
 import datetime
 import errno
+import re
 import sys
 import zipfile
 
@@ -117,6 +118,22 @@ def test_nothing_is_lost_silently(tmp_path, rows, said):
     with pytest.raises((InputError, ColumnError), match=said) as caught:
         read(write(tmp_path / "in.xlsx", rows))
     assert "\n" not in str(caught.value)
+
+
+def test_a_formula_that_found_an_empty_text_is_an_empty_cell(tmp_path):
+    path, saved = write(tmp_path / "in.xlsx", [["text", "more"], ["a", "EMPTY"], ["b", "c"]]), tmp_path / "saved.xlsx"
+    with zipfile.ZipFile(path) as book, zipfile.ZipFile(saved, "w") as copy:
+        for name in book.namelist():
+            content = book.read(name).decode()
+            if name.endswith("sheet1.xml"):
+                content, changed = re.subn(
+                    r'<c r="B2" .*?</c>',
+                    '<c r="B2" t="str"><f>IF(A2="a","","x")</f><v></v></c>',
+                    content,
+                )
+                assert changed == 1
+            copy.writestr(name, content)
+    assert read(saved) == [{"text": "a", "more": ""}, {"text": "b", "more": "c"}]
 
 
 @pytest.mark.parametrize("content", [b"", b"text\na\n", b"\xd0\xcf\x11\xe0 an old one", b"PK\x05\x06" + b"\0" * 18])

@@ -337,6 +337,14 @@ def test_a_module_class_from_elsewhere_is_code_too(tiny_encoder_folder: Path, tm
         check_remote_code(copy, trust_remote_code=False)
 
 
+def test_a_folder_copied_without_what_its_links_point_at_is_named(tiny_encoder_folder: Path, tmp_path: Path):
+    copy = shutil.copytree(tiny_encoder_folder, tmp_path / "copied")
+    (copy / "config.json").unlink()
+    (copy / "config.json").symlink_to(tmp_path / "blobs" / "gone")
+    with pytest.raises(EncoderError, match=r"config\.json cannot be read .*was copied in part"):
+        check_remote_code(copy, trust_remote_code=False)
+
+
 @pytest.mark.parametrize("content", ['{"model_type": "be', "[" * 200_000], ids=["cut off", "nested too deep"])
 def test_a_damaged_configuration_is_named(content: str, tiny_encoder_folder: Path, tmp_path: Path):
     copy = shutil.copytree(tiny_encoder_folder, tmp_path / "damaged")

@@ -32,6 +32,22 @@ def test_predict_tells_every_label_with_its_probability_the_likeliest_first(
             assert each[0]["label"] == found.names[row]
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_top_k_tells_the_first_of_the_same_order(service: Service, count: int):
+    every = service.post("/predict/words", {"inputs": TEXTS}).json()
+    told = service.post("/predict/words", {"inputs": TEXTS, "parameters": {"top_k": count}}).json()
+    assert told == [each[:count] for each in every]
+
+
+def test_a_link_to_a_model_is_served_by_its_own_name(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "current").symlink_to(folder)
+    [served] = open_models([tmp_path / "current"], ServingConfig())
+    assert served.name == "current"
+    monkeypatch.chdir(folder)
+    [served] = open_models([Path()], ServingConfig())
+    assert served.name == "news"
+
+
 def test_the_models_differ_in_what_is_special_about_them(classifiers: dict[str, Any]):
     unnamed = {name: np.mean([each is None for each in clf.answers(TEXTS).names]) for name, clf in classifiers.items()}
     assert 0 < unnamed["choosy"] < 1

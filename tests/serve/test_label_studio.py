@@ -62,13 +62,22 @@ def test_several_labels_need_choices_of_which_several_may_be_taken(service: Serv
     assert told == [{str(name) for name, one in zip(several.classes_, row, strict=True) if one} for row in matrix]
 
 
+@pytest.mark.parametrize("empty", [{"body": None}, {}])
+def test_a_task_without_a_text_gets_no_choice_and_the_others_their_own(service: Service, empty: dict[str, Any]):
+    body = asked([*TEXTS[:2], ""])
+    whole = service.post("/label-studio/news/predict", body).json()["results"]
+    body["tasks"][2]["data"] = empty
+    assert service.post("/label-studio/news/predict", body).json()["results"] == whole
+    assert [bool(prediction["result"]) for prediction in whole] == [True, True, False]
+
+
 @pytest.mark.parametrize(
     ("body", "words"),
     [
         (asked(TEXTS, "<View/>"), "no choices of a text"),
         (asked(TEXTS, "<View>" + "<" * 9), "no choices of a text"),
         (asked(TEXTS, "<![foo <View/>"), "no choices of a text"),
-        (asked([None]), "task 1 has no text in 'body'"),
+        (asked([None]), "no task has a text in 'body'"),
         (asked([]), "there is no text"),
     ],
 )

@@ -292,6 +292,19 @@ def test_many_texts_at_once_are_refused(news: Any):
         check("/v2/", small.post("/v2/models/news/infer", {"inputs": [rows]}), 413)
 
 
+def test_an_answer_of_very_many_numbers_is_refused_before_any_work(service: Service, monkeypatch: Any):
+    monkeypatch.setattr(operations, "MOST_VALUES", 9)
+    body: dict[str, Any] = {"inputs": TEXTS[:4], "parameters": {}}
+    assert [len(each) for each in service.post("/predict/news", {"inputs": TEXTS[:3]}).json()] == [3] * 3
+    check("/predict/news", service.post("/predict/news", body), 413, "would have 12 numbers, the most are 9; name a")
+    body["parameters"] = {"top_k": 1}
+    assert [len(each) for each in service.post("/predict/news", body).json()] == [1] * 4
+    tensor = {"name": "text", "shape": [2], "datatype": "BYTES", "data": TEXTS[:2]}
+    path = "/v2/models/news/infer"
+    check(path, service.post(path, {"inputs": [tensor]}), 413, "12 numbers, the most are 9; ask for fewer outputs")
+    assert service.post(path, {"inputs": [tensor], "outputs": [{"name": "label"}]}).status_code == 200
+
+
 def test_other_paths_and_methods_are_told_in_the_form_of_the_protocol(service: Service):
     for path in (
         "/v1",

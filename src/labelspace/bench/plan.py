@@ -12,6 +12,7 @@ from labelspace.bench.tasks import Task, counted, find_tasks, load_task, task_of
 from labelspace.checks import did_you_mean
 from labelspace.corpus import as_targets, open_table
 from labelspace.corpus.policy import DocumentPolicy, is_missing
+from labelspace.corpus.targets import read_cells
 from labelspace.errors import ConfigError, InputError
 from labelspace.labels import LabelSpace
 
@@ -203,9 +204,11 @@ def own_task(
     texts: list[str] = []
     targets: list[int] = []
     for batch in table.batches():
-        values = batch.column(label_column).to_pylist()
-        targets += _columns(
-            values, labels.names, lambda row: f"{table.place(row)}: column {label_column!r}", len(targets)
+        values, first = batch.column(label_column).to_pylist(), len(targets)
+        targets += read_cells(
+            values,
+            lambda cells, what: as_targets(cells, labels.names, n_documents=len(cells), what=what),
+            lambda cell, first=first: f"{table.place(first + cell)}: column {label_column!r}",
         )
         found = batch.column(text_column).to_pylist()
         texts += policy.clean(["" if is_missing(value) else value for value in found], len(texts))
@@ -236,16 +239,3 @@ def own_task(
     )
     rows = Rows(space=labels, texts=[texts[r] for r in kept], targets=[targets[r] for r in kept], notes=tuple(notes))
     return task_of(card, rows, limit=limit, seed=seed)
-
-
-def _columns(values: Sequence[object], names: Sequence[str], place: Callable[[int], str], first: int) -> list[int]:
-    """Return the columns of label names; an unknown name is an error that names its row."""
-    try:
-        return as_targets(values, names, n_documents=len(values))
-    except InputError:
-        for row, value in enumerate(values, start=first):
-            try:
-                as_targets([value], names, n_documents=1)
-            except InputError as error:
-                raise InputError(str(error).replace("y[0]", place(row), 1)) from None
-        raise

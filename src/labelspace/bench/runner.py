@@ -194,7 +194,7 @@ def _reused(
         if isinstance(job.model, OpenModel) and job.model.revision is None:
             notes.append(f"{job.key.model}: the stored result of this name is reused; its weights cannot be checked.")
     scored = [record for record in reused if record["task"] != NLI_TASK]
-    if fewer := sum((record["intervals"] or {}).get("repeats", 0) < bootstrap for record in scored):
+    if fewer := sum((record.get("intervals") or {}).get("repeats", 0) < bootstrap for record in scored):
         notes.append(
             f"{fewer} of {len(scored)} stored results have an interval of fewer than {bootstrap} samples, or none, and "
             "are reused; with another store they are scored again."

@@ -88,11 +88,11 @@ def draft_command(
     before you use them: each is marked in the file.
     """
     hush(quiet)
-    check_number("each", each, least=1, most=10, whole=True)
-    check_number("pairs", pairs, least=0, whole=True)
-    check_choice("keep", keep, KEEPS)
+    check_number("--each", each, least=1, most=10, whole=True)
+    check_number("--pairs", pairs, least=0, whole=True)
+    check_choice("--keep", keep, KEEPS)
     if price is not None:
-        check_number("price", price, least=0)
+        check_number("--price", price, least=0)
     _check_out(out, pool, keep, overwrite=overwrite)
     space = LabelSpace.from_file(labels)
     if space.several and pool is not None and keep != "all":

@@ -10,12 +10,14 @@ import typer
 from labelspace.checks import check_number
 from labelspace.cli.options import Overwrite, label_names
 from labelspace.cli.printing import note, tell
+from labelspace.cli.settings import is_given
 from labelspace.errors import ConfigError, LabelFileError, OutputError
 from labelspace.labels import LabelSpace, starter_file
 from labelspace.shell import command_line
 
 
 def init_command(
+    context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="[FILE]", help="The label file to write: .yaml or .yml.")] = Path(
         "labels.yaml"
     ),
@@ -35,6 +37,7 @@ def init_command(
     overwrite: Overwrite = False,
 ) -> None:
     """Write a commented label file, ready for your descriptions. Asks for the labels without --names."""
+    check_number("--descriptions-per-label", descriptions_per_label, least=1, whole=True)
     if file.suffix not in (".yaml", ".yml"):
         raise ConfigError(f"{file}: the name of a new label file must end in .yaml or .yml.")
     if not overwrite and file.exists():
@@ -43,6 +46,10 @@ def init_command(
     if labels is not None:
         if found:
             raise ConfigError("--names and --from both give the labels; leave one out.")
+        if is_given(context, "descriptions_per_label"):
+            raise ConfigError(
+                "--descriptions-per-label is for a new file, and --from brings its descriptions; leave it out."
+            )
         space = LabelSpace.from_file(labels, name=name, template=template)
         space.to_file(file)
         print(f"wrote {file} with {len(space)} labels")
@@ -51,7 +58,6 @@ def init_command(
         if not sys.stdin.isatty():
             raise ConfigError('no labels; give them as --names "sports,politics", or run this on a terminal.')
         name, found, template = _ask(name or file.stem, template)
-    check_number("--descriptions-per-label", descriptions_per_label, least=1, whole=True)
     text = starter_file(found, name=name or file.stem, template=template, descriptions_per_label=descriptions_per_label)
     try:
         with file.open("w" if overwrite else "x", encoding="utf-8") as opened:

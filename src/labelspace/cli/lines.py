@@ -86,6 +86,9 @@ def print_predictions(
             if all_scores:
                 scores = dict(zip(answers.labels, answers.scores[row].tolist(), strict=True))
                 every["scores"] = {label: scores[label] for label in model.classes_}
+                if answers.chosen is not None:
+                    likely = dict(zip(answers.labels, answers.probabilities[row].tolist(), strict=True))
+                    every["probabilities"] = {label: likely[label] for label in model.classes_}
             if best is not None:
                 sure = answers.probabilities[row, best[row]].tolist()
                 likeliest = zip((answers.labels[column] for column in best[row]), sure, strict=True)
@@ -140,6 +143,8 @@ def print_most_uncertain(
             told |= {"label": name, "score": row["predicted_score"]}
             if all_scores:
                 told["scores"] = {label: row[f"predicted_score:{label}"] for label in model.classes_}
+                if several:
+                    told["probabilities"] = {label: row[f"predicted_probability:{label}"] for label in model.classes_}
             print_json({**told, **dict(zip(columns, parts, strict=True))}, indent=None)
         else:
             shown = [f"{value:.4f}" for value in told.values()]

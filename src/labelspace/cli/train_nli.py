@@ -127,7 +127,8 @@ def _check_resume(out: Path, resume: bool) -> None:
 def _read(files: list[Path], config: NLIConfig) -> tuple["Pairs", "Pairs"]:
     from labelspace.training.nli.data import balanced_dev, check_sources, read_pairs, smallest_class, sources_of
 
-    check_sources(config.leave_out, {source for file in files for source in sources_of(file)})
+    if config.leave_out:
+        check_sources(config.leave_out, {source for file in files for source in sources_of(file)})
     train = read_pairs(files[0], leave_out=config.leave_out, limit=config.max_pairs, seed=config.seed)
     every = read_pairs(files[1], leave_out=config.leave_out)
     dev = balanced_dev(every, per_class=config.dev_per_class, seed=config.seed)

@@ -120,10 +120,6 @@ class LaConConfig(SavedConfig):
         self._check_numbers("temperature", above=0)
         self._check_numbers("regularizer_weight", "instance_weight", "label_weight", "weight_decay", least=0)
         check_choice("init", self.init, LABEL_STARTS)
-        for name in ("description_weight", "validation", "learning_rate"):
-            value = getattr(self, name)
-            if isinstance(value, str) and value != "auto":
-                raise ConfigError(f"{name} must be a number or 'auto'. Got {value!r} instead.")
         self._check_numbers("description_weight", least=0, most=1, words=("auto",))
         self._check_numbers("validation", least=0, most=0.9, words=("auto",))
         self._check_numbers("learning_rate", above=0, most=1, words=("auto",))

@@ -4,7 +4,8 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, fields
 from typing import Any, Self
 
-from labelspace.checks import check_choice, check_keys, check_number, plain
+from labelspace.checks import check_keys, check_number, plain
+from labelspace.errors import ConfigError
 
 
 class SavedConfig(ABC):
@@ -25,7 +26,9 @@ class SavedConfig(ABC):
         for name in names:
             value = getattr(self, name)
             if words and isinstance(value, str):
-                check_choice(name, value, words)
+                if value not in words:
+                    listed = ", ".join(map(repr, words))
+                    raise ConfigError(f"{name} must be a number or {listed}. Got {value!r} instead.")
             elif value is not None or not or_none:
                 check_number(name, value, **bounds)
 

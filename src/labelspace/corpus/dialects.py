@@ -46,6 +46,8 @@ _ELSEWHERE = [
     and other != letter
 ]
 """Letters of Windows-1252, each as often as other encodings of Europe have another letter at its byte."""
+SEPARATOR_LINE = re.compile(r"sep=([^\w\r\n])\r?\n")
+"""A line above the header by which Excel knows the delimiter; it is no row."""
 _INSIDE_WORDS = "\u2019\u00ad\u2013\u2014"  # apostrophe, soft hyphen, dashes
 _SPELLED = {"tab": "\t", "\\t": "\t"}  # a tab is hard to type in a shell
 
@@ -113,7 +115,11 @@ def dialect_of(path: Place, delimiter: str, encoding: str, wanted: Sequence[str]
     found = _encoding(path, sample, encoding, whole=whole)
     text = _decoded(path, sample, found, whole=whole)
     own = own_delimiter(path)
-    split = _delimiter(path, text, own, wanted, whole=whole) if delimiter == AUTO else delimiter
+    if delimiter == AUTO:
+        named_above = SEPARATOR_LINE.match(text)
+        split = named_above[1] if named_above else _delimiter(path, text, own, wanted, whole=whole)
+    else:
+        split = delimiter
     if (split == own or delimiter != AUTO) and (found == "utf-8" or encoding != AUTO):
         return Dialect(split, found)
     words = "" if found == "utf-8" else ", ".join(repr(one_line(word)) for word in _telling_words(text))

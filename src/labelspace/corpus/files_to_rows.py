@@ -32,7 +32,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from labelspace.corpus.dialects import Dialect, named, wrong_encoding
+from labelspace.corpus.dialects import SEPARATOR_LINE, Dialect, named, wrong_encoding
 from labelspace.corpus.policy import without_surrogates
 from labelspace.corpus.stores import Place, StoredFile, arrow_source, unreachable
 from labelspace.corpus.wording import one_line, shown
@@ -112,9 +112,9 @@ def _csv_rows(path: Place, dialect: Dialect) -> Iterator[tuple[BinaryIO, Iterato
     with path.open("rb") as raw:
         file: Any = gzip.GzipFile(fileobj=raw) if file_kind(path)[1] else raw
         with io.TextIOWrapper(file, encoding, newline="") as lines:
-            reader = csv.reader(
-                chain(_lines(path, lines.readline), [_CLOSED]), delimiter=dialect.delimiter, strict=True
-            )
+            every = _lines(path, lines.readline)
+            first = [line for line in islice(every, 1) if not SEPARATOR_LINE.fullmatch(line)]
+            reader = csv.reader(chain(first, every, [_CLOSED]), delimiter=dialect.delimiter, strict=True)
             header = next(filter(any, reader))
             yield raw, chain([header], filter(any if len(header) > 1 else None, reader))
 

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from labelspace.checks import did_you_mean
 from labelspace.corpus.in_memory import as_arrow_table, document_values, is_table, kind_of
+from labelspace.corpus.policy import is_missing
 from labelspace.corpus.readers import DocumentTable
-from labelspace.corpus.targets import composed, is_unlabelled
+from labelspace.corpus.targets import composed, is_unlabelled, read_cells
 from labelspace.errors import InputError
 
 
@@ -113,7 +114,8 @@ def _of_matrix(matrix: NDArray[Any], names: Sequence[str], n_documents: int, wha
             f"{what} must have a row for each of the {n_documents} documents and a column for each of the "
             f"{len(names)} labels, sorted by name. Got the shape {matrix.shape} instead."
         )
-    if not np.isin(matrix, (0, 1)).all():
+    unknown = matrix.dtype == object and any(map(is_missing, matrix.flat))  # `isin` cannot compare pandas' NA
+    if unknown or not np.isin(matrix, (0, 1)).all():
         raise InputError(f"{what} must hold 0 and 1 alone, 1 where a document has a label. Got other values too.")
     order = np.argsort(np.argsort(np.array(names, dtype=object), kind="stable"))
     return LabelSets(matrix.astype(bool)[:, order], np.ones(n_documents, dtype=bool))
@@ -145,18 +147,18 @@ def check_label_sets(table: DocumentTable, names: Sequence[str], separator: str)
     Raises:
         InputError: an unknown label; the message names file, row and column.
     """
+
+    def read(cells: Sequence[object], what: str) -> LabelSets:
+        if any(map(_numbers, cells)):
+            raise InputError(f"{what} holds numbers; write the names of labels, joined by {separator!r} or in a list.")
+        return as_label_sets(cells, names, n_documents=len(cells), separator=separator, what=what)
+
     rows = known = 0
     for batch in table.batches():
-        for value in sets_of_column(batch.column(table.label_column).to_pylist()):
-            where = f"{table.place(rows)}: column {table.label_column!r}"
-            if _numbers(value):
-                raise InputError(
-                    f"{where} holds numbers; write the names of labels, joined by {separator!r} or in a list."
-                )
-            try:
-                found = as_label_sets([value], names, n_documents=1, separator=separator, what=where)
-            except InputError as error:
-                raise InputError(str(error).replace(f"{where}[0]", where, 1)) from None
-            rows += 1
-            known += int(found.known[0])
+        values = sets_of_column(batch.column(table.label_column).to_pylist())
+        found = read_cells(
+            values, read, lambda cell, first=rows: f"{table.place(first + cell)}: column {table.label_column!r}"
+        )
+        rows += len(values)
+        known += int(found.known.sum())
     return rows, known

@@ -82,14 +82,14 @@ class PairSource:
                 count += 1
                 yield pair
             rows += batch.num_rows
-        where = _where(self.table)
         if not count:
+            where = _where(self.table)
             nothing = "the list of positives of every row is empty; fill one in" if without else self._nothing
             raise InputError(f"{where}: has no positive pair; {nothing.format(rows=rows)}, or leave it out.")
         if without:
             have = "has" if without == 1 else "have"
-            said = f"{where}: {without:,} of {rows:,} rows {have} an empty list of positives; they give no pairs."
-            warn(said)
+            told = f"{without:,} of {rows:,} rows {have} an empty list of positives; they give no pairs."
+            warn(f"{_where(self.table)}: {told}")
 
 
 def open_pairs(
@@ -344,11 +344,11 @@ def _where(table: DocumentTable) -> str:
 def _name(table: DocumentTable, name: str | None) -> str:
     if name is not None:
         return name
-    files = table.fingerprint()["files"]
-    if files is None or len(files) > 1:
-        what = "a table in memory" if files is None else f"{len(files)} files read together"
+    files = table.file_names
+    if len(files) != 1:
+        what = f"{len(files)} files read together" if files else "a table in memory"
         raise InputError(f"{what} must be given a name: pass name=..., or add a column 'source'.")
-    return name_of_file(files[0]["name"])
+    return name_of_file(files[0])
 
 
 def name_of_file(file: str) -> str:

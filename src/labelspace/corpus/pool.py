@@ -130,10 +130,10 @@ def _chunks(
     if _names_files(source) or is_table(source):
         table = open_table(source, text_column=text_column, batch_rows=_CHUNK, **dialect)
         values = (batch.column(text_column).to_pylist() for batch in table.batches())
-        files = table.fingerprint()["files"]
-        if files is None:
+        files = table.file_names
+        if not files:
             return _cleaned(values, table.place), lambda seen: f"{kind_of(source) or 'Arrow table'} ({seen} rows)"
-        names = ", ".join(file["name"] for file in files[:5]) + (f" and {len(files) - 5} more" if files[5:] else "")
+        names = ", ".join(files[:5]) + (f" and {len(files) - 5} more" if files[5:] else "")
         return _cleaned(values, table.place), lambda seen: f"{names} ({seen} rows)"
     items = iter(document_values(source, text_column=text_column, what=what))
     values = iter(lambda: list(islice(items, _CHUNK)), [])

@@ -24,7 +24,7 @@ from labelspace.corpus.in_memory import plain_schema
 from labelspace.corpus.policy import DocumentPolicy
 from labelspace.corpus.row_sources import FileSource, Source, StreamSource, opened
 from labelspace.corpus.stores import Place
-from labelspace.corpus.targets import as_targets
+from labelspace.corpus.targets import as_targets, read_cells
 from labelspace.corpus.wording import missing_column
 from labelspace.errors import ColumnError, InputError, warn
 
@@ -168,22 +168,23 @@ class DocumentTable:
         rows = labelled = 0
         for batch in self.batches():
             values = batch.column(self.label_column).to_pylist()
-            try:
-                labelled += sum(target >= 0 for target in as_targets(values, names, n_documents=len(values)))
-            except InputError:
-                for row, value in enumerate(values, rows):
-                    where = f"{self.place(row)}: column {self.label_column!r}"
-                    try:
-                        as_targets([value], names, n_documents=1, what=where)
-                    except InputError as error:
-                        raise InputError(str(error).replace(f"{where}[0]", where, 1)) from None
-                raise
+            targets = read_cells(
+                values,
+                lambda cells, what: as_targets(cells, names, n_documents=len(cells), what=what),
+                lambda cell, first=rows: f"{self.place(first + cell)}: column {self.label_column!r}",
+            )
+            labelled += sum(target >= 0 for target in targets)
             rows += len(values)
         return rows, labelled
 
     def place(self, row: int) -> str:
         """Return the name of a row, counted from 0 over all files, for a message."""
         return self._source.place(row)
+
+    @property
+    def file_names(self) -> list[str]:
+        """Names of the files that the rows come from, without folders; empty if they come from memory."""
+        return self._source.file_names if isinstance(self._source, FileSource) else []
 
     def reads(self, place: Place) -> bool:
         """Return whether a file is one of those that the rows come from."""

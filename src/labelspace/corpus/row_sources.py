@@ -172,6 +172,10 @@ class FileSource:
         numbers = self._numbers[path]
         return numbers[row] if row < len(numbers) else row + 2
 
+    @property
+    def file_names(self) -> list[str]:
+        return [path.name for path in self._paths]
+
     def reads(self, place: Place) -> bool:
         if isinstance(place, Path) and place.exists():
             return any(isinstance(own, Path) and own.samefile(place) for own in self._paths)

@@ -114,7 +114,8 @@ def _rows(path: Place) -> Generator[tuple[int, Row]]:
             if number > MOST_ROWS + 1:  # a row may have any number, and rows before it are made of nothing
                 raise InputError(f"{path}: has more rows than .xlsx holds, {MOST_ROWS:,}; save it as .csv.")
             for value, formula in zip(*cells, strict=True):
-                if value.value is None and formula.data_type == "f":
+                # A formula that found an empty text has the type "str".
+                if value.value is None and formula.data_type == "f" and value.data_type != "str":
                     raise InputError(
                         f"{path}: the cell {formula.coordinate} has a formula, and no value was saved with it; open "
                         "the file in a spreadsheet and save it."

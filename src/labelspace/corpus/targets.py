@@ -2,13 +2,16 @@
 
 import numbers
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from labelspace.checks import did_you_mean
 from labelspace.corpus.in_memory import document_values
 from labelspace.corpus.policy import is_missing
 from labelspace.corpus.wording import shown
 from labelspace.errors import InputError
+
+Read = TypeVar("Read")
 
 UNLABELLED = -1
 """The column number of a document without a label, as in `sklearn.semi_supervised`."""
@@ -53,6 +56,36 @@ def as_targets(y: object, names: Sequence[str], *, n_documents: int, what: str =
             "documents without a label carry None."
         )
     return targets
+
+
+def read_cells(
+    values: Sequence[object], read: Callable[[Sequence[object], str], Read], place: Callable[[int], str]
+) -> Read:
+    """Read the cells of a column together; of one that cannot be read, the error names the row.
+
+    Args:
+        values: the cells.
+        read: takes cells and what messages call them.
+        place: takes the number of a cell and returns what messages call it.
+
+    Raises:
+        InputError: a cell cannot be read.
+
+    Example:
+        >>> read_cells(["b", "a"], lambda cells, what: as_targets(cells, ["a", "b"], n_documents=len(cells), what=what),
+        ...     "row {}".format)
+        [1, 0]
+    """
+    try:
+        return read(values, "y")
+    except InputError:
+        for number, value in enumerate(values):
+            where = place(number)
+            try:
+                read([value], where)
+            except InputError as error:
+                raise InputError(str(error).replace(f"{where}[0]", where, 1)) from None
+        raise
 
 
 def composed(name: str) -> str:

@@ -179,6 +179,10 @@ def _code_in_folder(folder: Path) -> str:
                 content = json.loads(path.read_text(encoding="utf-8"))
             except (ValueError, RecursionError) as error:  # includes UnicodeDecodeError
                 raise EncoderError(f"{path} is not JSON ({error}); the encoder's folder is damaged.") from error
+            except OSError as error:
+                raise EncoderError(
+                    f"{path} cannot be read ({error.strerror}); the encoder's folder is damaged, or was copied in part."
+                ) from error
             if isinstance(content, Mapping):
                 code.append(_named_code(content))
             elif path.name == "modules.json":

@@ -331,18 +331,16 @@ def _advice(
 
 def _pairs(found: Descriptions, cures: Cures) -> tuple[PairAdvice, ...]:
     """Return the labels that the encoder and words confuse, those with most such documents first."""
-    names, labels = found.space.names, len(found.space)
-    counts = np.zeros((labels, labels), dtype=np.intp)
-    np.add.at(counts, (found.answers, found.signals.by_words), 1)
-    counts = np.triu(counts + counts.T, 1)
+    names = found.space.names
+    both = zip(found.answers.tolist(), found.signals.by_words.tolist(), strict=True)
+    counts = Counter((min(pair), max(pair)) for pair in both if pair[0] != pair[1])
     nearest = np.argsort(-found.scores, axis=1, kind="stable")[:, :2]
     at = np.arange(len(nearest))
     margins = found.scores[at, nearest[:, 0]] - found.scores[at, nearest[:, 1]]
     nearest.sort(axis=1)
     pairs = []
-    for flat in np.argsort(-counts, axis=None, kind="stable")[:PAIRS].tolist():
-        one, other = divmod(flat, labels)
-        if counts[one, other] < CONFUSED:
+    for (one, other), count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:PAIRS]:
+        if count < CONFUSED:
             break
         rows = np.flatnonzero((nearest == (one, other)).all(axis=1))
         rows = rows[np.argsort(margins[rows], kind="stable")][:BETWEEN]
@@ -350,7 +348,7 @@ def _pairs(found: Descriptions, cures: Cures) -> tuple[PairAdvice, ...]:
         pairs.append(
             PairAdvice(
                 labels=(names[one], names[other]),
-                confused=int(counts[one, other]),
+                confused=count,
                 between=tuple(found.texts[row] for row in rows.tolist()),
                 words=parting,
                 cure=cures.of_pair(one, other, parting),

@@ -6,7 +6,7 @@ from typing import final
 
 import numpy as np
 
-from labelspace.consensus.signals import Columns, Signals, Values, of_many
+from labelspace.consensus.signals import Columns, Signals, of_many
 
 TRUSTED, DOUBTFUL = 0.75, 0.5
 """Lowest agreement of a label that is trusted, and, with many documents, of one that is doubtful."""
@@ -41,7 +41,6 @@ def label_trust(
 ) -> tuple[LabelTrust, ...]:
     """Return the trust in each label, the label with most documents first."""
     counts = np.bincount(answers, minlength=len(names))
-    confused = _confused(answers, found, len(names))
     trusts = []
     for column in np.argsort(-counts, kind="stable").tolist():
         agreement, why = label_agreement(answers, found, column), ""
@@ -50,8 +49,10 @@ def label_trust(
         if counts[column] == 0:
             trust, why = "none found", "no document has it; the label may not occur, or its descriptions miss it"
         elif trust != "trusted" and counts[column] >= FEW_PER_LABEL:
-            other = int(confused[column].argmax())
-            if confused[column, other] >= 0.25 and len(names) > 2:
+            said = np.bincount(found.by_words[answers == column], minlength=len(names))
+            said[column] = 0
+            other = int(said.argmax())
+            if said[other] >= 0.25 * counts[column] and len(names) > 2:
                 why = f"hard to tell from {names[other]}"
         trusts.append(LabelTrust(str(names[column]), int(counts[column]), agreement, trust, why))
     return tuple(trusts)
@@ -92,11 +93,3 @@ def label_agreement(answers: Columns, found: Signals, column: int) -> float:
         shares.append(float(found.near[own].mean()))
     chance = float(own.mean())
     return max(0.0, (float(np.mean(shares)) - chance) / (1 - chance)) if chance < 1 else 0.0
-
-
-def _confused(answers: Columns, found: Signals, labels: int) -> Values:
-    """Return the share of a label's documents for which words say another label, [label label]."""
-    counts = np.zeros((labels, labels))
-    np.add.at(counts, (answers, found.by_words), 1)
-    np.fill_diagonal(counts, 0)
-    return counts / np.maximum(np.bincount(answers, minlength=labels), 1)[:, None]

@@ -4,6 +4,9 @@ Smoothing mixes each document's answer with the mean of its neighbours' (Zhou et
 global consistency", equation 6, on a graph of nearest neighbours with equal weights).
 """
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import final
 
@@ -39,12 +42,15 @@ class Graph:
         self.vectors = _unit(vectors)
         self.count = min(neighbours, len(vectors) - 1)
         if len(vectors) >= EXACT:
-            index = _approximate().NNDescent(
-                self.vectors, metric="dot", n_neighbors=self.count + 1, random_state=seed, n_jobs=1
-            )
+            with torch_threads_kept():
+                index = _approximate().NNDescent(
+                    self.vectors, metric="dot", n_neighbors=self.count + 1, random_state=seed, n_jobs=1
+                )
             self.own: Rows = np.asarray(index.neighbor_graph[0])[:, 1:].astype(np.intp)
+            [few] = np.nonzero((self.own < 0).any(axis=1))  # it leaves a gap where it finds too few
+            self.own[few] = self._search(self.vectors[few], few)
         else:
-            self.own = self._search(self.vectors, itself=True)
+            self.own = self._search(self.vectors, np.arange(len(vectors)))
 
     @classmethod
     def of(cls, vectors: Vectors, *, count: int) -> "Graph":
@@ -55,18 +61,37 @@ class Graph:
 
     def neighbours_of(self, vectors: Vectors) -> Rows:
         """Return the nearest documents of the pool, [text neighbour]."""
-        return self._search(_unit(vectors), itself=False)
+        return self._search(_unit(vectors))
 
-    def _search(self, vectors: Vectors, *, itself: bool) -> Rows:
+    def _search(self, vectors: Vectors, itself: Rows | None = None) -> Rows:
+        """Return the nearest documents of the pool; `itself` numbers those that the vectors are."""
         found = np.empty((len(vectors), self.count), dtype=np.intp)
-        for start in range(0, len(vectors), BLOCK):
-            block = vectors[start : start + BLOCK]
-            cosines = block @ self.vectors.T
-            if itself:
-                cosines[np.arange(len(block)), np.arange(start, start + len(block))] = -np.inf
-            # Stable, so that equally near documents have an order on every processor.
-            found[start : start + BLOCK] = np.argsort(-cosines, axis=1, kind="stable")[:, : self.count]
+        size = max(1, BLOCK * EXACT // max(EXACT, len(self.vectors)))
+        for start in range(0, len(vectors) if self.count else 0, size):
+            cosines = vectors[start : start + size] @ self.vectors.T
+            if itself is not None:
+                cosines[np.arange(len(cosines)), itself[start : start + size]] = -np.inf
+            for row, own in enumerate(cosines, start):
+                [near] = np.nonzero(own >= np.partition(own, -self.count)[-self.count])
+                # Stable, so that equally near documents have an order on every processor.
+                found[row] = near[np.argsort(-own[near], kind="stable")[: self.count]]
         return found
+
+
+@contextmanager
+def torch_threads_kept() -> Iterator[None]:
+    """Give torch its number of threads back, where torch is in use.
+
+    numba sets the number of OpenMP threads of the whole process to that of the cores. torch would go on with these, and
+    with more threads its sums differ in the last bit.
+    """
+    torch = sys.modules.get("torch")
+    threads = torch.get_num_threads() if torch else 0
+    try:
+        yield
+    finally:
+        if torch:
+            torch.set_num_threads(threads)
 
 
 def check_size(documents: int) -> None:

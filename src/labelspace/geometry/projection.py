@@ -9,12 +9,12 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from labelspace.checks import check_choice, check_number, import_optional
 from labelspace.errors import ConfigError, InputError, ShapeError, own_filters
+from labelspace.geometry.neighbours import torch_threads_kept
 from labelspace.seeds import child_seed
 
 PROJECTIONS = ("pca", "pca-sphere", "umap", "tsne")
@@ -180,13 +180,8 @@ def _umap(rows: np.ndarray, dimensions: int, seed: int) -> np.ndarray:
         random_state=seed,
         n_jobs=1,  # with a seed it computes on one core anyway, and warns of anything else
     )
-    threads = torch.get_num_threads()
-    try:
+    with torch_threads_kept():
         return np.asarray(model.fit_transform(rows.astype(np.float32)), dtype=np.float64)
-    finally:
-        # numba, which umap computes with, sets the number of OpenMP threads of the whole process to that of the
-        # cores. torch would go on with these, and with more threads its sums differ in the last bit.
-        torch.set_num_threads(threads)
 
 
 def _start(rows: np.ndarray, dimensions: int, scale: float, seed: int) -> np.ndarray:

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -262,8 +263,7 @@ def _read_json(text: str, file: str) -> tuple[Any, FromFile]:
     twice: list[str] = []
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        keys = [key for key, _ in items]
-        twice.extend(key for key in set(keys) if keys.count(key) > 1)
+        twice.extend(key for key, count in Counter(key for key, _ in items).items() if count > 1)
         return dict(items)
 
     try:
@@ -333,7 +333,7 @@ def _read_csv(text: str, file: str) -> tuple[Any, FromFile]:
         raise LabelFileError(f"{file}: the file is empty; write a header line such as 'label,description'.")
     columns = _columns(rows[0][1], f"{file}:{rows[0][0]}: ")
     lines: dict[tuple[Any, ...], int] = {("labels",): rows[0][0]}
-    labels: dict[str, dict[str, Any]] = {}
+    labels: dict[str, tuple[int, dict[str, Any]]] = {}
     for line, row in rows[1:]:
         if len(row) > len(columns):
             raise LabelFileError(
@@ -341,7 +341,7 @@ def _read_csv(text: str, file: str) -> tuple[Any, FromFile]:
                 f"{SEPARATORS[mark]} in quotes."
             )
         _read_row(row, columns, labels, lines, file, line)
-    return {"labels": list(labels.values())}, FromFile(file, lines)
+    return {"labels": [label for _, label in labels.values()]}, FromFile(file, lines)
 
 
 def _columns(header: list[str], where: str) -> list[str]:
@@ -370,7 +370,7 @@ def _columns(header: list[str], where: str) -> list[str]:
 def _read_row(
     row: list[str],
     columns: list[str],
-    labels: dict[str, dict[str, Any]],
+    labels: dict[str, tuple[int, dict[str, Any]]],
     lines: dict[tuple[Any, ...], int],
     file: str,
     line: int,
@@ -381,8 +381,8 @@ def _read_row(
     if not name:
         raise LabelFileError(f"{file}:{line}: no label in this row; write its name in the column 'label'.")
     known = name in labels
-    label = labels.setdefault(name, {"name": name, "descriptions": []})
-    path = ("labels", list(labels).index(name))
+    number, label = labels.setdefault(name, (len(labels), {"name": name, "descriptions": []}))
+    path = ("labels", number)
     lines.setdefault(path, line)
     for key in ("phrase", "verbalizer"):
         value = cells.get(key)

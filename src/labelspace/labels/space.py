@@ -340,7 +340,8 @@ class LabelSpace:
         """
         names = list(names)
         labels = [self[name] for name in names]
-        missing = [name for name in self.names if name not in set(names)]
+        given = set(names)
+        missing = [name for name in self.names if name not in given]
         if missing:
             raise LabelFileError(f"the new order leaves out {', '.join(map(quoted, missing))}; give every name once.")
         return replace(self, labels=labels)

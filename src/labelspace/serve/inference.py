@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from labelspace.serve.operations import Items, Operation, RefusedError, checked_texts, model_of
+from labelspace.serve.operations import Items, Operation, RefusedError, check_size, checked_texts, model_of
 from labelspace.serve.room import Room, Served
 from labelspace.version import __version__
 
@@ -68,6 +68,10 @@ async def infer(room: Room, request: InferenceRequest, name: str, version: str =
     for output in wanted:
         if output not in OUTPUTS:
             raise RefusedError(400, f"no output is called {output[:100]!r}; there is {', '.join(OUTPUTS)}.")
+    tables = len({"probabilities", "scores"} & set(wanted))
+    check_size(
+        len(documents) * len(served.labels) * tables, ("outputs",), "ask for fewer outputs, or send fewer texts."
+    )
     [answers], _ = await room.ask(served, documents)
     rows, columns = answers.scores.shape
     every = {

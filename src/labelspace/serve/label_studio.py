@@ -1,6 +1,7 @@
 """The four routes of a Label Studio backend: predictions in its labelling page, which can be sorted by doubt."""
 
 import contextlib
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from typing import Any, final
 
@@ -106,7 +107,7 @@ async def predict(room: Room, request: PredictRequest, name: str) -> dict[str, A
             f'a text may have several labels of {served.name}; write <Choices choice="multiple">.',
             ("label_config",),
         )
-    texts = [_text(task, str(config.column), number) for number, task in enumerate(request.tasks)]
+    texts = _texts(request.tasks, str(config.column))
     version = _version(served)
     results = [{"result": [], "score": 0.0, "model_version": version} for _ in texts]
     written = [row for row, text in enumerate(texts) if text.strip()]
@@ -131,11 +132,15 @@ def _version(served: Served) -> str:
     return f"{served.name} {served.created}"
 
 
-def _text(task: Task, column: str, number: int) -> str:
-    text = task.data.get(column)
-    if not isinstance(text, str):
-        raise RefusedError(422, f"task {number + 1} has no text in {column!r}.", ("tasks", number, "data"))
-    return text
+def _texts(tasks: Sequence[Task], column: str) -> list[str]:
+    """Return the texts of tasks; a task without one has a blank, unless all have none."""
+    values = [task.data.get(column) for task in tasks]
+    for number, value in enumerate(values):
+        if not isinstance(value, str | None):
+            raise RefusedError(422, f"task {number + 1} has no text in {column!r}.", ("tasks", number, "data"))
+    if tasks and all(value is None for value in values):
+        raise RefusedError(422, f"no task has a text in {column!r}.", ("tasks", 0, "data"))
+    return [value or "" for value in values]
 
 
 def _result(answers: Answers, config: Config, version: str) -> dict[str, Any]:

@@ -252,6 +252,22 @@ def checked_texts(room: Room, texts: list[str], where: tuple[str | int, ...]) ->
     return [without_surrogates(text) for text in texts]
 
 
+MOST_VALUES = 2**18
+"""Numbers that one answer tells, at most: they take seconds to write, and some hundred bytes each."""
+
+
+def check_size(values: int, where: tuple[str | int, ...], cure: str) -> None:
+    """Refuse a request whose answer would be too long.
+
+    Raises:
+        RefusedError: it would tell more than `MOST_VALUES` numbers.
+    """
+    if values > MOST_VALUES:
+        raise RefusedError(
+            413, f"the answer would have {values:,} numbers, the most are {MOST_VALUES:,}; {cure}", where
+        )
+
+
 Item = TypeVar("Item")
 Items = Annotated[list[Item], Field(fail_fast=True)]
 """A list in a request, read up to its first wrong item: a message of each of two million would take a minute."""

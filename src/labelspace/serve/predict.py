@@ -1,13 +1,15 @@
 """`POST /predict`, as text-embeddings-inference and the zero-shot pipeline of `transformers` take it."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel, Field
 
 from labelspace.classify.answers import Answers
 from labelspace.labels import LabelSpace
-from labelspace.serve.operations import Items, Operation, RefusedError, checked_texts, model_of
+from labelspace.serve.operations import Items, Operation, RefusedError, check_size, checked_texts, model_of
 from labelspace.serve.questions import Option, space_of
 from labelspace.serve.room import Room, Served
 
@@ -52,9 +54,13 @@ async def predict(room: Room, request: PredictRequest, name: str | None = None) 
             422, "scores are probabilities; leave function_to_apply out.", ("parameters", "function_to_apply")
         )
     space = _space(room, served, parameters)
+    labels = len((served.space if space is None else space).labels)
+    told = min(labels, parameters.top_k or labels)
+    check_size(len(documents) * told, ("parameters", "top_k"), "name a smaller top_k, or send fewer texts.")
     [answers], _ = await room.ask(served, documents, [space])
     names = answers.labels if space is None else tuple(label.phrase or label.name for label in space.labels)
-    found = [_ranked(answers[row : row + 1], names, parameters.top_k) for row in range(len(documents))]
+    # In a thread, because many labels take seconds, in which others would get no answer.
+    found = await asyncio.to_thread(_ranked, answers, names, told)
     return found[0] if single and parameters.candidate_labels is not None else found
 
 
@@ -101,14 +107,15 @@ def _space(room: Room, served: Served, parameters: Parameters) -> LabelSpace | N
     return space_of(room, served, [Option(name) for name in names], ("parameters", "candidate_labels"), template)
 
 
-def _ranked(answers: Answers, names: tuple[str, ...], top: int | None) -> list[Scored]:
-    """Return the labels of one text, the likeliest first; all of them where a text may have several."""
-    if answers.chosen is None and answers.names[0] is None:
-        return []
-    shares = answers.probabilities[0].tolist()
-    first = int(answers.likeliest[0])
-    order = sorted(range(len(names)), key=lambda column: (-shares[column], column != first))
-    return [Scored(label=names[column], score=shares[column]) for column in order[:top]]
+def _ranked(answers: Answers, names: tuple[str, ...], top: int) -> list[list[Scored]]:
+    """Return the labels of each text, the likeliest first; all of them where a text may have several."""
+    found: list[list[Scored]] = []
+    columns = np.arange(len(names))
+    for name, shares, first in zip(answers.names, answers.probabilities, answers.likeliest, strict=True):
+        fits = answers.chosen is not None or name is not None
+        order = np.lexsort((columns != first, -shares))[:top] if fits else []
+        found.append([Scored(label=names[column], score=float(shares[column])) for column in order])
+    return found
 
 
 PREDICT = Operation(

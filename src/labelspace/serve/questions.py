@@ -9,7 +9,7 @@ from labelspace.classify.answers import Answers
 from labelspace.errors import LabelFileError
 from labelspace.labels import Label, LabelSpace
 from labelspace.serve.operations import RefusedError
-from labelspace.serve.room import Room, Served
+from labelspace.serve.room import Room, Served, bare
 
 MOST_OPTIONS = 1000
 """Options of a request that are not the model's labels: each is read by the encoder once."""
@@ -153,19 +153,11 @@ def _yes_no(room: Room, served: Served, question: YesNo) -> Plan:
 
 def _column_of(served: Served, statement: str) -> int | None:
     """Return the column of the label that a statement is; None if it is none, or could be several."""
-    texts = [
-        (label.name, verbalizer, *label.descriptions)
-        for label, verbalizer in zip(served.space.labels, served.space.verbalizers, strict=True)
-    ]
-    for form in (str.strip, _bare):  # labels may differ by their capital letters alone
-        found = [column for column, own in enumerate(texts) if form(statement) in map(form, own)]
-        if found:
-            return found[0] if len(found) == 1 else None
+    # First as it is written, because labels may differ by their capital letters alone.
+    for text, known in zip((statement.strip(), bare(statement)), served.columns, strict=True):
+        if found := known.get(text):
+            return next(iter(found)) if len(found) == 1 else None
     return None
-
-
-def _bare(text: str) -> str:
-    return text.strip().rstrip(".?!").casefold()
 
 
 def space_of(

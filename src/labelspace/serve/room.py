@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -19,6 +20,11 @@ from labelspace.serve.measures import Measures
 if TYPE_CHECKING:
     from labelspace.encoders import Encoder
     from labelspace.serve.label_texts import KnownTexts
+
+
+def bare(text: str) -> str:
+    """Return a statement without capital letters and the mark at its end."""
+    return text.strip().rstrip(".?!").casefold()
 
 
 @final
@@ -43,6 +49,16 @@ class Served:
     def space(self) -> LabelSpace:
         """The labels that the model was fitted on."""
         return self.classifier.label_space_
+
+    @cached_property
+    def columns(self) -> list[dict[str, set[int]]]:
+        """The columns of labels by their texts: as they are written, then by `bare`."""
+        found: list[dict[str, set[int]]] = [{}, {}]
+        for column, (label, verbalizer) in enumerate(zip(self.space.labels, self.space.verbalizers, strict=True)):
+            for text in (label.name, verbalizer, *label.descriptions):
+                for known, form in zip(found, (str.strip, bare), strict=True):
+                    known.setdefault(form(text), set()).add(column)
+        return found
 
     @property
     def reads_pairs(self) -> bool:
@@ -207,7 +223,8 @@ def open_models(folders: Sequence[Path], config: ServingConfig, **options: Any) 
 
     named: dict[str, Path] = {}
     for folder in folders:
-        name = folder.resolve().name if folder.exists() else folder.name
+        # A link keeps its own name, so that a release behind it changes no address.
+        name = (folder.resolve() if folder.name in ("", "..") else folder).name
         if name in named:
             raise ConfigError(f"two models are called {name!r}: {named[name]} and {folder}; rename one of the folders.")
         named[name] = folder

@@ -1,12 +1,12 @@
 """The model card of a saved model."""
 
-import html
 from dataclasses import dataclass
 from typing import Any, final
 
 from labelspace.encoders.registry import find_spec
 from labelspace.folders import shown_name
 from labelspace.labels import LabelSpace
+from labelspace.text_table import markdown_cell
 
 SHOWN_LABELS = 100
 HERE = "path/to/this/folder"
@@ -97,7 +97,7 @@ def model_card(card: Card, header: dict[str, Any], space: LabelSpace) -> str:
             "| label | verbalizer | descriptions |",
             "|---|---|---|",
             *(
-                f"| {_cell(label.name)} | {_cell(verbalizer)} | {len(label.descriptions)} |"
+                f"| {markdown_cell(label.name)} | {markdown_cell(verbalizer)} | {len(label.descriptions)} |"
                 for label, verbalizer in rows[:SHOWN_LABELS]
             ),
             *([f"| ... and {len(rows) - SHOWN_LABELS} more | | |"] if len(rows) > SHOWN_LABELS else []),
@@ -108,7 +108,7 @@ def model_card(card: Card, header: dict[str, Any], space: LabelSpace) -> str:
             "",
             "| | |",
             "|---|---|",
-            *(f"| {name} | {_cell(str(value))} |" for name, value in facts.items()),
+            *(f"| {name} | {markdown_cell(str(value))} |" for name, value in facts.items()),
             "",
             "## Limits",
             "",
@@ -155,7 +155,3 @@ def _reads(max_tokens: int, parameters: dict[str, Any]) -> str:
 def _opened_plain(card: Card) -> tuple[str, str]:
     rest = ", without what was learnt on top of it." if card.learnt_on_top else "."
     return "`SentenceTransformer` opens the folder too, as the plain encoder" + rest, ""
-
-
-def _cell(text: str) -> str:
-    return html.escape(text, quote=False).replace("|", "\\|").replace("\n", " ")

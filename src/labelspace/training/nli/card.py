@@ -3,6 +3,7 @@
 from typing import Any
 
 from labelspace.folders import shown_name
+from labelspace.text_table import markdown_cell
 
 
 def model_card(header: dict[str, Any]) -> str:
@@ -37,7 +38,7 @@ def model_card(header: dict[str, Any]) -> str:
     ]
     if data.get("train"):
         lines += ["## Trained on", "", "| source | pairs |", "|---|---|"]
-        lines += [f"| {source} | {count:,} |" for source, count in data["train"].items()]
+        lines += [f"| {markdown_cell(source)} | {count:,} |" for source, count in data["train"].items()]
         lines += [
             "",
             "Some sources forbid commercial use; look up the licence of each before you publish the model.",
@@ -45,7 +46,7 @@ def model_card(header: dict[str, Any]) -> str:
         ]
     if dev.get("sources"):
         lines += ["## Dev set", "", "| source | pairs | loss | accuracy | AUROC |", "|---|---|---|---|---|"]
-        rows = {**dev["sources"], "**all**": dev["all"]}
+        rows = {**{markdown_cell(source): scores for source, scores in dev["sources"].items()}, "**all**": dev["all"]}
         lines += [
             f"| {source} | {scores['pairs']:,} | {scores['loss']:.4f} | {scores['accuracy']:.3f} | {_or_dash(scores)} |"
             for source, scores in rows.items()

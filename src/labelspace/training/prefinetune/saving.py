@@ -20,6 +20,7 @@ from labelspace.errors import ModelFolderError
 from labelspace.folders import shown_name, staged
 from labelspace.geometry import Eigenspace
 from labelspace.header import ENCODER, HEADER, check_place, new_header, write_header
+from labelspace.text_table import markdown_cell
 from labelspace.training.prefinetune.result import PrefinetuneResult
 
 EIGENSPACE = "eigenspace.safetensors"
@@ -110,7 +111,7 @@ def _card(header: dict[str, Any], result: PrefinetuneResult) -> str:
         "",
         "| source | pairs |",
         "|---|---|",
-        *(f"| {_cell(name)} | {count:,} |" for name, count in result.pairs.items()),
+        *(f"| {markdown_cell(name)} | {count:,} |" for name, count in result.pairs.items()),
         "",
         "Some sources forbid commercial use; look up the licence of each before you publish the encoder.",
         "",
@@ -121,8 +122,3 @@ def _card(header: dict[str, Any], result: PrefinetuneResult) -> str:
     ]
     lines += [f"| {name} | {before} | {after} |" for name, before, after in result.table()]
     return "\n".join([*lines, "", *result.notes, ""])
-
-
-def _cell(name: str) -> str:
-    """Return a name without the characters that end a table's cell or row; names come from data."""
-    return " ".join(name.split()).replace("|", "\\|")
