@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any, Protocol, final, runtime_checkable
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,14 +38,6 @@ Compare = Callable[[list[str]], Matrix]
 """From texts to their scores, [text label]."""
 
 
-@runtime_checkable
-class ReadsLongTexts(Protocol):
-    """A classifier with the parameter `long_texts`, which says how texts are read that are longer than the encoder's
-    limit."""
-
-    long_texts: Any
-
-
 @final
 @dataclass(frozen=True)
 class Passage:
@@ -70,10 +62,9 @@ def reads_windows(model: object) -> bool:
     Raises:
         ConfigError: `long_texts` is neither of its values; `set_params` may have changed it.
     """
-    if not isinstance(model, ReadsLongTexts):
-        return False
-    check_choice("long_texts", model.long_texts, LONG_TEXTS)
-    return model.long_texts == "windows"
+    way = getattr(model, "long_texts", "cut")
+    check_choice("long_texts", way, LONG_TEXTS)
+    return way == "windows"
 
 
 def tell_other_reading(model: Any, before: str) -> None:

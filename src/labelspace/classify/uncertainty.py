@@ -250,7 +250,6 @@ class UncertaintyClassifier(AbstainingClassifier):
             "held_out.uncertainty": self.held_out_.uncertainty,
             "held_out.entropy": self.held_out_.entropy,
             "held_out.wrong": self.held_out_.wrong.astype(np.uint8),
-            "limit_and_temperature": np.array([self.limit_.value if self.limit_ else np.inf, self.temperature_]),
         }
         return replace(state, facts={"uncertainty": facts}, tensors=tensors)
 

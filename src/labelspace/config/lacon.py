@@ -134,7 +134,6 @@ class LaConConfig(SavedConfig):
             object.__setattr__(self, "class_weight", weights)
         else:
             check_choice("class_weight", self.class_weight, (None, "balanced"))
-        check_choice("encoder_dropout", self.encoder_dropout, (False, True))
         self._check_together()
 
     @staticmethod

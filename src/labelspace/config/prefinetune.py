@@ -82,4 +82,3 @@ class PrefinetuneConfig(SavedConfig):
         self._check_numbers("epochs", "max_tokens_in_memory", least=1, whole=True)
         self._check_numbers("max_tokens", least=4, whole=True, or_none=True)
         self._check_numbers("per_source", least=1, whole=True, or_none=True)
-        check_choice("encoder_dropout", self.encoder_dropout, (False, True))

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, fields
 from typing import Any, Self
 
-from labelspace.checks import check_keys, check_number, plain
+from labelspace.checks import check_choice, check_keys, check_number, plain
 from labelspace.errors import ConfigError
 
 
@@ -14,7 +14,10 @@ class SavedConfig(ABC):
     def __post_init__(self) -> None:
         """Convert numpy scalars to Python scalars, before they are checked or saved."""
         for field in fields(self):  # pyright: ignore[reportArgumentType]
-            object.__setattr__(self, field.name, plain(getattr(self, field.name)))
+            value = plain(getattr(self, field.name))
+            if field.type is bool:
+                check_choice(field.name, value, (False, True))
+            object.__setattr__(self, field.name, value)
         self._check()
 
     @abstractmethod

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import final
 
-from labelspace.checks import check_choice
 from labelspace.config.saved import SavedConfig
 
 
@@ -48,4 +47,3 @@ class StudentConfig(SavedConfig):
         self._check_numbers("temperature", above=0)
         self._check_numbers("description_weight", "warmup", least=0, most=1)
         self._check_numbers("weight_decay", least=0)
-        check_choice("encoder_dropout", self.encoder_dropout, (False, True))

@@ -105,7 +105,6 @@ class TrainingConfig(SavedConfig):
         self._check_numbers("warmup", least=0, most=1)
         self._check_numbers("check_every", "patience", least=1, whole=True)
         self._check_numbers("tolerance", least=0)
-        check_choice("encoder_dropout", self.encoder_dropout, (False, True))
         self._check_numbers("weight_decay", least=0)
         self._check_numbers("descriptions_per_label", least=1, whole=True, or_none=True)
         self._check_numbers("freeze_layers", least=0, whole=True)

@@ -70,7 +70,6 @@ class UncertaintyConfig(SavedConfig):
 
     def _check(self) -> None:
         check_choice("extractor", self.extractor, EXTRACTORS)
-        check_choice("uncertain", self.uncertain, (False, True))
         check_choice("contrastive", self.contrastive, CONTRASTIVES)
         self._check_numbers("contrastive_weight", least=0, most=1)
         self._check_numbers("kl_weight", "weight_decay", least=0)

@@ -2,10 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Protocol, final, runtime_checkable
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +22,6 @@ BLOCK = 32
 """Answers of a file."""
 
 Row = NDArray[np.float32]
-
-
-@runtime_checkable
-class AnswersOneByOne(Protocol):
-    """A scorer whose answers arrive one by one, such as `families.EndpointScorer`."""
-
-    def each(self, texts: Sequence[str], space: LabelSpace) -> Iterator[tuple[int, Row]]:
-        """Yield the place of each text and its scores, in any order."""
-        ...
 
 
 @final
@@ -132,7 +123,7 @@ def _key(text: str) -> bytes:
 
 def _answers(scorer: Any, texts: list[str], space: LabelSpace) -> Generator[tuple[str, Row]]:
     """Yield each text with its scores; scorers that need texts together get a block of them."""
-    if isinstance(scorer, AnswersOneByOne):
+    if hasattr(scorer, "each"):  # answers arrive one by one, as from `families.EndpointScorer`
         yield from ((texts[place], row) for place, row in scorer.each(texts, space))
         return
     for start in range(0, len(texts), BLOCK):
