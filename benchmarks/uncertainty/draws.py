@@ -23,11 +23,6 @@ class Gap(NamedTuple):
     low: float
     high: float
 
-    @property
-    def is_told(self) -> bool:
-        """Whether the interval excludes 0."""
-        return self.low > 0 or self.high < 0
-
 
 def area_gap(runs: Sequence[Answers], by: str, other: str) -> Gap:
     """Return the area under the rejection curve by one uncertainty minus that by another, averaged over runs.

@@ -191,15 +191,14 @@ def test_an_area_gap_is_significant_with_enough_rows(parts):
     noise = np.random.default_rng(0).random(2000)
     gap = parts.draws.area_gap([run(2000, noise)], "uncertainty", "random")
     assert gap.low < gap.value < gap.high
-    assert not gap.is_told, "noise is chance"
+    assert gap.low < 0 < gap.high, "noise is chance"
     knows = run(2000, noise - 3.0 * (np.arange(2000) % 4 > 0))
     gap = parts.draws.area_gap([knows, knows], "uncertainty", "random")
-    assert gap.is_told
     assert 0 < gap.low < gap.value < gap.high < 0.25
     worse = parts.draws.area_gap([run(2000, noise), knows], "uncertainty", "entropy")
-    assert worse.is_told
     assert worse.high < 0
-    assert not parts.draws.area_gap([run(8, noise[:8])], "uncertainty", "random").is_told
+    few = parts.draws.area_gap([run(8, noise[:8])], "uncertainty", "random")
+    assert few.low <= 0 <= few.high
 
 
 def test_costs_are_measured_on_request_only(parts, monkeypatch):

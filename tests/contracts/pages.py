@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +170,9 @@ def command_problem(words: tuple[str, ...]) -> str:
         command.make_context(name, rest)
     except usage_error as error:
         return error.format_message()
-    return ""
+    known = getattr(command, "known", ())
+    settings = [word.partition("=")[0] for option, word in pairwise(rest) if option == "--set"]
+    return "".join(f"there is no setting {setting!r}; " for setting in settings if known and setting not in known)
 
 
 @functools.cache

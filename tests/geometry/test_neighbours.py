@@ -41,6 +41,12 @@ def test_neighbours_are_the_first_of_a_stable_sort_also_where_many_texts_are_equ
     assert np.array_equal(graph.own, np.argsort(-cosines, axis=1, kind="stable")[:, :7])
 
 
+def test_a_vector_that_is_no_number_is_nearest_to_nothing():
+    vectors = np.eye(4, dtype=np.float32)
+    vectors[1] = np.nan
+    assert Graph(vectors, neighbours=2, seed=0).own[[0, 2, 3]].tolist() == [[2, 3], [0, 3], [0, 2]]
+
+
 def test_a_pool_of_one_has_no_neighbours():
     graph = Graph(np.ones((1, 2), dtype=np.float32), neighbours=3, seed=0)
     assert graph.own.shape == (1, 0)
@@ -52,7 +58,7 @@ def test_an_approximate_search_keeps_torchs_threads_and_leaves_no_gap(monkeypatc
         """Finds the document itself alone, as the package does among many equal texts, and sets the threads."""
 
         def __init__(self, vectors: np.ndarray, n_neighbors: int, **options: object) -> None:
-            torch.set_num_threads(3)
+            torch.set_num_threads(torch.get_num_threads() + 1)
             found = np.full((len(vectors), n_neighbors), -1)
             found[:, 0] = np.arange(len(vectors))
             self.neighbor_graph = (found, None)

@@ -302,6 +302,8 @@ def test_an_answer_of_very_many_numbers_is_refused_before_any_work(service: Serv
     tensor = {"name": "text", "shape": [2], "datatype": "BYTES", "data": TEXTS[:2]}
     path = "/v2/models/news/infer"
     check(path, service.post(path, {"inputs": [tensor]}), 413, "12 numbers, the most are 9; ask for fewer outputs")
+    often = {"inputs": [tensor], "outputs": [{"name": "scores"}] * 3}
+    check(path, service.post(path, often), 413, "would have 18 numbers")
     assert service.post(path, {"inputs": [tensor], "outputs": [{"name": "label"}]}).status_code == 200
 
 

@@ -6,7 +6,8 @@ With `"auto"` only the first SAMPLE_BYTES of the file decide, so a resumed run d
 
     encoding    a byte-order mark; valid UTF-8; UTF-16, by the position of its zero bytes; Windows-1252, if the decoded
                 words look like words
-    delimiter   whichever of , ; tab and | splits the header and every row of the sample into equally many cells
+    delimiter   what a first line such as `sep=;` names; else whichever of , ; tab and | splits the header and every row
+                of the sample into equally many cells
 
 `Dialect.told` reports any difference from plain CSV (comma, UTF-8). An ambiguous sample is an `InputError` that names
 the option to set.
@@ -46,7 +47,7 @@ _ELSEWHERE = [
     and other != letter
 ]
 """Letters of Windows-1252, each as often as other encodings of Europe have another letter at its byte."""
-SEPARATOR_LINE = re.compile(r"sep=([^\w\r\n])\r?\n")
+SEPARATOR_LINE = re.compile(r"sep=([^\w\"\r\n\0])\r?\n")
 """A line above the header by which Excel knows the delimiter; it is no row."""
 _INSIDE_WORDS = "\u2019\u00ad\u2013\u2014"  # apostrophe, soft hyphen, dashes
 _SPELLED = {"tab": "\t", "\\t": "\t"}  # a tab is hard to type in a shell

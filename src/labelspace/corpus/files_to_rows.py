@@ -45,7 +45,7 @@ _CSV_ROWS_AT_ONCE = 4  # so that even the longest cells stay below the 2 GB of a
 _CSV_PIECE_CHARACTERS = 1024 * 1024
 _CSV_CELL_CHARACTERS = 64 * 1024 * 1024  # a document may have 10 MB; a much longer cell is an unclosed quotation mark
 _LINE = 2 * _CSV_CELL_CHARACTERS  # a packed file of 4 MB may hold a line of 4 GB
-_END = "\x1eend of the file\x1e"
+_END = "\x1eend_of_the_file\x1e"
 _CLOSED = _END + '"'  # as the last line: it closes a quotation mark left open
 _OPEN = (
     "has a quotation mark that is never closed, which takes all later lines into one cell; close it, or write it twice "

@@ -71,10 +71,10 @@ class Graph:
             cosines = vectors[start : start + size] @ self.vectors.T
             if itself is not None:
                 cosines[np.arange(len(cosines)), itself[start : start + size]] = -np.inf
-            for row, own in enumerate(cosines, start):
-                [near] = np.nonzero(own >= np.partition(own, -self.count)[-self.count])
+            for row, far in enumerate(np.negative(cosines, out=cosines), start):
+                [near] = np.nonzero(~(far > np.partition(far, self.count - 1)[self.count - 1]))
                 # Stable, so that equally near documents have an order on every processor.
-                found[row] = near[np.argsort(-own[near], kind="stable")[: self.count]]
+                found[row] = near[np.argsort(far[near], kind="stable")[: self.count]]
         return found
 
 
