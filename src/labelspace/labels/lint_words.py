@@ -70,7 +70,7 @@ def uneven_counts(space: LabelSpace, *, uneven: float) -> Iterator[Finding]:
         "uneven-counts",
         fewest,
         f"the number of descriptions runs from {least} ({some(fewest)}) to {most} ({quoted(richest)}), "
-        "and labels with fewer are given too seldom.",
+        "and labels with fewer are often given too seldom.",
         "Write more for the labels that have few, or keep fewer for the others.",
     )
 
