@@ -77,6 +77,13 @@ def _accepts(endpoint: str, _moment: int) -> bool:
     return bool(answers)
 
 
+def request_error() -> type[Exception]:
+    """Return what the hub library raises where a request fails: an error of httpx or httpx2, whichever it uses."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    return next(base for base in HfHubHTTPError.__mro__ if base.__name__ == "HTTPError")
+
+
 def refusal(error: Exception, name: str, revision: str | None = None) -> str:
     """Return in plain words why the hub did not do what it was asked; never repeats what was sent, such as a token.
 

@@ -115,7 +115,9 @@ def test_a_coverage_set_on_few_held_out_rows_warns(clf: UncertaintyClassifier):
         warnings.simplefilter("error")
         clf.set_coverage(0.5, NEW[:5])
         clf.set_coverage(1)
-        recorded(clf, doubt, doubt, doubt > 0.8).set_coverage(0.5)
+        thirty = recorded(clf, doubt, doubt, doubt > 0.8).set_coverage(30 / 31)
+    with pytest.warns(LabelSpaceWarning, match=r"fit held out 30 rows, too few for a coverage of 0\.98"):
+        thirty.set_coverage(0.98)
 
 
 @pytest.mark.parametrize("coverage", [0, -0.5, 1.1, float("nan"), "half", None, True])

@@ -18,7 +18,7 @@ import labelspace
 from labelspace import Encoder, LabelSpace, LaConClassifier, ZeroShotClassifier, load
 from labelspace.classify import export
 from labelspace.classify.saved.exporting import ExportedEncoder
-from labelspace.encoders.graph import import_onnxruntime, import_openvino
+from labelspace.encoders.graph import exporting, import_onnxruntime, import_openvino
 from labelspace.errors import (
     ConfigError,
     EncoderError,
@@ -284,6 +284,18 @@ def test_what_is_wrong_is_refused_before_any_work(tiny_encoder_folder, tmp_path,
         with pytest.raises(MissingDependencyError, match=r"pip install 'labelspace\[export\]'"):
             export(clf, tmp_path / "out", to=to)
     assert [path.name for path in tmp_path.rglob("*")] == ["mine", "thesis.txt"]
+
+
+def test_whatever_an_exporter_raises_becomes_one_error():
+    class OpConversionFailure(Exception):
+        pass
+
+    for error in (OpConversionFailure("no rule\nfor this"), ModuleNotFoundError("no rule"), KeyError("no rule")):
+        told = r"cannot be made a graph for other runtimes: '?no rule'? Choose"
+        with pytest.raises(EncoderError, match=told), exporting():
+            raise error
+    with pytest.raises(InputError, match=r"^its own words$"), exporting():
+        raise InputError("its own words")
 
 
 @pytest.mark.slow

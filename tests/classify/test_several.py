@@ -20,7 +20,15 @@ from labelspace import (
     load,
 )
 from labelspace.classify import WordsClassifier, predict_file
-from labelspace.classify.cuts import WEIGHT_OF_SHARED, best_f1_cut, cuts_of_mean, cuts_of_pool, cuts_of_rows, otsu
+from labelspace.classify.cuts import (
+    WEIGHT_OF_SHARED,
+    best_f1_cut,
+    clear_cut,
+    cuts_of_mean,
+    cuts_of_pool,
+    cuts_of_rows,
+    otsu,
+)
 from labelspace.classify.editing import LabelChange
 from labelspace.consensus import ConsensusClassifier
 from labelspace.corpus.label_sets import as_label_sets
@@ -239,6 +247,14 @@ def test_a_file_of_predictions_joins_names_and_is_empty_for_none(several: Any, t
     assert table["predicted_probability"].to_pylist() == answers.confidence.tolist()
     assert table["predicted_probability:money"].to_pylist() == answers.probabilities[:, 1].tolist()
     assert done.abstained == sum(name is None for name in answers.names)
+
+
+@pytest.mark.parametrize("seed", [18, 72, 79])  # the upper Gaussian shrinks to a point, likelier nowhere on the way
+def test_a_clear_cut_never_gives_a_rare_label_to_half_of_the_texts(seed):
+    draw = np.random.default_rng(seed)
+    values = np.concatenate([draw.normal(size=777), draw.normal(6.37, 0.13, size=16)])
+    values = (values - values.mean()) / values.std()
+    assert (values >= clear_cut(values)).mean() < 0.05
 
 
 def test_otsus_cut_parts_where_the_means_differ_most():

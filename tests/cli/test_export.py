@@ -32,6 +32,7 @@ def test_export_without_documents_checks_on_the_labels_descriptions_and_says_so(
     }
 
 
+@pytest.mark.slow
 def test_export_checks_a_bounded_number_of_documents(saved, documents, run, tmp_path, monkeypatch):
     monkeypatch.setattr("labelspace.cli.export._DOCUMENTS", 3)
     result = run("export", saved, tmp_path / "out", "--documents", documents)

@@ -26,7 +26,7 @@ SECTIONS = ("Paper:", "Args:", "Returns:", "Raises:", "Example:", "See also:", "
 OPTIONAL_SECTIONS = {"See also:"}
 FORMULAS = ("labelspace.losses", "labelspace.geometry", "labelspace.heads")
 # Public in spite of their names, by the manual of namedtuple; and what other libraries offer in no other way.
-FOREIGN_PRIVATE = {"_asdict", "_fields", "_replace", "_attn_implementation", "_modules", "_verify", "_version"}
+FOREIGN_PRIVATE = {"_asdict", "_fields", "_replace", "_verify", "_version"}
 # Helpers that draw or arrange, and compute no formula of a paper.
 HELPERS = {"sample_pairs"}
 

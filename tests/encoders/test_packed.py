@@ -103,6 +103,17 @@ def test_weights_arranged_for_the_processor_change_nothing_but_the_last_digits(m
     assert (usual * other).sum(1).min() > 0.999
 
 
+@pytest.mark.parametrize("error", [AttributeError, RuntimeError, TypeError])
+def test_another_torch_without_these_operators_or_with_other_arguments_is_no_error(error, monkeypatch):
+    def changed(name: str):
+        raise error(name)
+
+    monkeypatch.setattr(packed, "_mkldnn", changed)
+    model = model_of("bert")
+    near = (packed_of(model).embed(texts()) * packed_of(model, dtype=torch.bfloat16).embed(texts())).sum(1)
+    assert near.min() > 0.999
+
+
 def test_later_training_does_not_reach_a_packed_copy():
     model = model_of("bert")
     copy = packed_of(model)

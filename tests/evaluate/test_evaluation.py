@@ -3,6 +3,7 @@
 import copy
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -348,6 +349,9 @@ def test_the_scores_have_intervals(trained, texts, names):
     line = next(line for line in found.to_text().splitlines() if line.startswith("95 %"))
     accuracy = found.intervals.accuracy
     assert line.endswith(f"accuracy {accuracy.low:.3f} to {accuracy.high:.3f}")
+    assert "too narrow" not in found.to_text()
+    few = replace(found, per_label=tuple(replace(label, support=5) for label in found.per_label[:1]))
+    assert "\nthe interval of macro-F1 is too narrow; labels in fewer than 6 documents: 1\n" in few.to_text()
     right = evaluate(trained, texts, trained.predict(texts), baselines=False)
     assert "macro-F1 (too few rows), accuracy 0." in right.to_text()
     assert right.to_dict()["intervals"]["macro_f1"] == {"value": 1.0, "low": None, "high": None}

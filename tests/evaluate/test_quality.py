@@ -201,6 +201,15 @@ def test_copies_of_a_document_count_once(encoder):
     assert again.words == estimate(clf, texts).words
 
 
+def test_a_text_whose_copies_have_several_labels_counts_as_unlabelled(encoder):
+    texts, _, _ = documents(60)
+    clf = ZeroShotClassifier(list(NAMES), encoder=encoder).fit()
+    first, second = NAMES[:2]
+    for labels in ([first, second], [second, first]):
+        assert estimate(clf, [texts[0], *texts], [*labels, *[None] * 59]).labelled == 0
+    assert estimate(clf, [texts[0], *texts], [first, None, *[None] * 59]).labelled == 1
+
+
 def test_a_model_of_words_has_an_estimate_from_words_alone():
     texts, truth, _ = documents()
     clf = WordsClassifier(list(NAMES)).fit(texts, np.array(NAMES)[truth])

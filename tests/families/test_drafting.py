@@ -1,6 +1,7 @@
 """Drafts of descriptions: a real client against a server on this machine, and a tiny local model."""
 
 import json
+import shutil
 import traceback
 
 import pytest
@@ -172,6 +173,18 @@ def test_a_local_model_writes_its_likeliest_tokens_and_leaves_random_state_alone
     while len(ids) < length + 12 and not special & set(ids[length:]):
         ids.append(int(model.next_token_logits([ids]).argmax()))
     assert answer == model.tokenizer.decode(ids[length:], skip_special_tokens=True)
+
+
+def test_a_local_models_own_settings_for_generation_change_nothing(tmp_path):
+    plain = build_tiny_causal("qwen3", tmp_path / "plain")
+    shutil.copytree(plain, tmp_path / "odd")
+    own = {"repetition_penalty": 50.0, "stop_strings": ["a"], "do_sample": True, "temperature": 0.1, "top_p": 0.2}
+    (tmp_path / "odd" / "generation_config.json").write_text(json.dumps(own))
+    answers = [
+        open_writer(f"llm:{folder}", device="cpu").write("s", "the match", schema=SCHEMA, most_tokens=12)
+        for folder in (plain, tmp_path / "odd")
+    ]
+    assert answers[0] == answers[1] != ""
 
 
 def test_a_document_cannot_speak_for_the_assistant_of_a_local_model():

@@ -71,6 +71,19 @@ def test_an_approximate_search_keeps_torchs_threads_and_leaves_no_gap(monkeypatc
     assert torch.get_num_threads() == before
 
 
+def test_an_approximate_search_never_takes_a_document_for_its_own_neighbour(monkeypatch: pytest.MonkeyPatch):
+    class EqualTexts:
+        """Finds an equal text before the document itself, or the document not at all."""
+
+        def __init__(self, vectors: np.ndarray, **options: object) -> None:
+            self.neighbor_graph = (np.array([[1, 0, 2], [0, 1, 3], [3, 2, 0], [2, 0, 1]]), None)
+
+    monkeypatch.setattr(neighbours, "EXACT", 4)
+    monkeypatch.setattr(neighbours, "_approximate", lambda: SimpleNamespace(NNDescent=EqualTexts))
+    graph = Graph(np.ones((4, 2), dtype=np.float32), neighbours=2, seed=0)
+    assert graph.own.tolist() == [[1, 2], [0, 3], [3, 0], [2, 0]]
+
+
 def test_a_new_document_may_be_one_of_the_pool():
     vectors = np.eye(3, dtype=np.float32)
     graph = Graph(vectors, neighbours=1, seed=0)

@@ -33,6 +33,15 @@ def test_a_run_trains_where_gradients_are_turned_off_and_leaves_them_so():
     assert torch.equal(toy.weight, usual.weight)
 
 
+def test_inference_mode_is_refused_around_training_and_around_the_loading_before_it():
+    with torch.inference_mode():
+        inside = Toy()
+        with pytest.raises(TrainingError, match=r"inference_mode\(\) keeps no gradients"):
+            train(Toy())
+    with pytest.raises(TrainingError, match=r"inference_mode\(\) keeps no gradients"):
+        train(inside)
+
+
 @pytest.mark.parametrize("judges_loss", [False, True])
 @pytest.mark.parametrize("number", [1, 2, 3, 6, 12])
 def test_a_run_stopped_anywhere_resumes_bit_identically(number: int, judges_loss: bool, tmp_path: Path):

@@ -27,11 +27,11 @@ def described_without_documents(encoder: Path) -> Any:
 
 
 def learnt(encoder: Path) -> Any:
-    return LaConClassifier(LABELS, encoder, epochs=1).fit(TEXTS, Y)
+    return LaConClassifier(LABELS, encoder, epochs=1, description_steps=2).fit(TEXTS, Y)
 
 
 def learnt_from_no_row(encoder: Path) -> Any:
-    return LaConClassifier(LABELS, encoder, learning_rate=1e-3).fit(TEXTS)
+    return LaConClassifier(LABELS, encoder, learning_rate=1e-3, description_steps=2).fit(TEXTS)
 
 
 def unsure(encoder: Path) -> Any:

@@ -16,7 +16,7 @@ from labelspace.bench.scoring import Cost, measured, score_task
 from labelspace.bench.store import RunKey
 from labelspace.bench.tasks import Task
 from labelspace.errors import InputError
-from labelspace.evaluate.intervals import LEVEL, bootstrap_interval
+from labelspace.evaluate.intervals import LEVEL, interval
 from labelspace.evaluate.metrics import Tally
 from labelspace.evaluate.provenance import provenance
 from labelspace.progress import Progress
@@ -158,12 +158,8 @@ def _intervals(task: Task, predicted: NDArray[np.int64], repeats: int, seed: int
     if not repeats:
         return None
     seed = child_seed(seed, "bootstrap", task.card.name)
-    bounds = {
-        metric: list(
-            bootstrap_interval(
-                task.targets, predicted, len(task.space), metric=metric, repeats=repeats, level=LEVEL, seed=seed
-            )
-        )
-        for metric in WITH_INTERVAL
-    }
-    return {"level": LEVEL, "repeats": repeats, **bounds}
+    found: dict[str, Any] = {"level": LEVEL, "repeats": repeats}
+    for metric in WITH_INTERVAL:
+        _, *ends = interval(task.targets, predicted, len(task.space), metric=metric, repeats=repeats, seed=seed)
+        found[metric] = None if None in ends else ends
+    return found

@@ -78,7 +78,8 @@ class AbstainingClassifier(BiEncoderClassifier):
             coverage: share to answer, above 0; 1 answers all.
             X: unlabelled documents, of which this share is answered, fewer only where `min_probability` or a limit for
                 "none of these" leaves fewer; None: the rows that `fit` held out, which do not tell what these leave.
-                Of new documents like these, this share or more is answered on average.
+                Of new documents like the rows held out, this share or more is answered on average; of new ones
+                like X, somewhat less if X holds few.
             by: measure of doubt: `"uncertainty"`, `"entropy"` (of the probabilities), or `"auto"`: the one that finds
                 the wrong answers on the held-out rows better, `"entropy"` if none was wrong.
 
@@ -86,8 +87,8 @@ class AbstainingClassifier(BiEncoderClassifier):
             The classifier, with `limit_` set.
 
         Warns:
-            LabelSpaceWarning: X is None, and fewer than 30 rows were held out or another limit is set; or other limits
-                leave fewer documents than this share.
+            LabelSpaceWarning: X is None, and too few rows were held out (fewer than 30, or than a high share needs) or
+                another limit is set; or other limits leave fewer documents than this share.
 
         Raises:
             ConfigError: an argument is out of range.
@@ -107,10 +108,10 @@ class AbstainingClassifier(BiEncoderClassifier):
                 "the rows that fit held out do not tell which of them min_probability or the limit for 'none of these' "
                 f"leaves without a label, so less than {coverage:g} may be answered; pass documents."
             )
-        if len(doubt) < FEW_ROWS:
+        if len(doubt) < FEW_ROWS or least_answers(coverage, len(doubt) + 1) > len(doubt):
             warn(
                 f"fit held out {len(doubt)} rows, too few for a coverage of {coverage:g}: the share answered of others "
-                "may be far from it. Fit with a larger validation=, or in Python pass set_coverage "
+                "may be far from it, or less on average. Fit with a larger validation=, or in Python pass set_coverage "
                 f"{FEW_ROWS} documents or more."
             )
         self.limit_ = Limit(by, coverage_limit(doubt, coverage, to_come=True))
@@ -148,8 +149,9 @@ class AbstainingClassifier(BiEncoderClassifier):
         The bound holds with the given confidence for documents drawn like those it is set on, see
         `training.abstention.risk_limit`. Set `min_probability` and a limit for "none of these" before: the bound is
         about the answers that they leave. With `by="auto"`, the held-out rows also chose between two measures, so both
-        share the chance of error and more rows are needed; to avoid that, name the measure or pass other rows. The
-        temperature is fitted on the held-out rows too; the bound does not account for this one number.
+        share the chance of error and more rows are needed; to avoid that, name the measure or pass other rows. Each row
+        counts as drawn by itself, so pass copies of a text once, unless new documents repeat as often. The temperature
+        is fitted on the held-out rows too; the bound does not account for this one number.
 
         Args:
             risk: share of wrong answers among those given, between 0 and 1.

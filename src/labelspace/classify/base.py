@@ -265,7 +265,7 @@ class Classifier(Fitted, Answering):
     def set_none(self, X: Any) -> Self:
         """Make `predict` return None for documents that fit none of the labels, as unlabelled documents tell.
 
-        Each document's label is hidden, and half of the documents are then below the limit.
+        Each document's label is hidden, and half of the documents are then below the limit, or near it.
 
         Args:
             X: 50 unlabelled documents or more, like those to predict. They may hold documents that fit no label.

@@ -164,7 +164,7 @@ def cuts_of_rows(labels: Sequence[str], scores: NDArray[np.float32], truth: Trut
 
 
 def clear_cut(values: NDArray[np.float64], *, clearly: float = CLEARLY) -> float:
-    """Return where the upper of two Gaussians becomes likelier; infinity unless the two stand clearly apart.
+    """Return where the upper of two Gaussians becomes likelier; infinity if they are not clearly apart.
 
     Args:
         values: [text] standardised scores of a label.
@@ -188,7 +188,8 @@ def clear_cut(values: NDArray[np.float64], *, clearly: float = CLEARLY) -> float
     if means.max() - means.min() < clearly * np.sqrt((spreads**2).mean()):
         return float(np.inf)
     grid = np.linspace(means.min(), means.max(), 400)
-    return float(grid[(mixture.predict_proba(grid[:, None])[:, upper] >= 0.5).argmax()])
+    likelier = grid[mixture.predict_proba(grid[:, None])[:, upper] >= 0.5]  # none, if it shrank to a point
+    return float(likelier[0]) if len(likelier) else float(np.inf)
 
 
 def _alike(parts: Truth) -> Truth:

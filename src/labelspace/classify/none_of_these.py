@@ -3,7 +3,8 @@
 A document's closeness is the score of its likeliest label, standardised over a pool: how many standard deviations it
 lies above what documents of other labels have with that label. Two ways choose the limit:
 
-    left out   each document's own label is hidden; half of the documents are then below the limit
+    left out   each document's own label is hidden; half of the documents are then below the limit, which moves to
+               the middle of the gap between the two documents beside it
     coverage   the surest documents, a stated share of the pool, are labelled
 """
 
@@ -143,7 +144,7 @@ def coverage_of(
 
 
 def left_out(near: NDArray[np.float32], best: Columns, space: LabelSpace, refused: Refused | None = None) -> NoneLimit:
-    """Return the limit below which half of the documents are once their own label is hidden.
+    """Return the limit below which half of the documents are once their own label is hidden, give or take a gap.
 
     Args:
         near: [text label] how near the documents of the pool are to the labels.

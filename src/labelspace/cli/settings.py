@@ -13,7 +13,7 @@ from labelspace.config.fields import Setting, settings_of
 from labelspace.errors import ConfigError
 
 # The base of typer's errors about wrong use; its module has changed between versions.
-UsageError: Any = typer.BadParameter.__bases__[0]
+UsageError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "UsageError")
 
 Set = Annotated[
     list[str] | None,

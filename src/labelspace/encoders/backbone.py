@@ -23,6 +23,7 @@ from labelspace.encoders.batching import TokenBatch, pad
 from labelspace.encoders.graph import Graph
 from labelspace.encoders.opening import NO_LIMIT, TOKENIZING, opening, padded_table, quiet_loading
 from labelspace.encoders.packed import POOLINGS, PackedTransformer, read_by, runs
+from labelspace.encoders.undocumented import attention_for_training, quiet_tokenizer
 from labelspace.errors import EncoderError
 
 
@@ -139,7 +140,7 @@ class Backbone:
             same = new.get_embedding_dimension() == module.get_embedding_dimension()
             if not same and any(not isinstance(later, Normalize) for _, later in modules[place + 1 :]):
                 raise EncoderError("modules of this encoder read the vectors of its own pooling; leave pooling out.")
-            self.model._modules[name] = new
+            setattr(self.model, name, new)
             return
         raise EncoderError("this encoder has no pooling module to replace; leave pooling out.")
 
@@ -300,20 +301,14 @@ class Backbone:
     @contextmanager
     def training_mode(self, *, encoder_dropout: bool) -> Iterator[None]:
         """Set dropout and the fastest attention for training inside the block; restore both afterwards."""
-        model = self.transformer.model
-        attention = model.config._attn_implementation
-        # On a CPU the backward pass of fused attention is slower than plain products (up to 3 times in bfloat16).
-        if self.device.type == "cpu" and attention == "sdpa":
-            model.set_attn_implementation("eager")
         self.model.train(encoder_dropout)
         self.weights_changed()
         self.trained = True
         try:
-            yield
+            with attention_for_training(self.transformer.model, self.device):
+                yield
         finally:
             self.model.eval()
-            if model.config._attn_implementation != attention:
-                model.set_attn_implementation(attention)
             self.weights_changed()
 
     def autocast(self) -> AbstractContextManager[Any]:
@@ -418,15 +413,3 @@ def _keep_window(config: Any, folder: Path) -> None:
     saved = json.loads(file.read_text(encoding="utf-8"))
     saved["sliding_window"] = 2 * (window - 1)
     file.write_text(json.dumps(saved, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-
-
-@contextmanager
-def quiet_tokenizer(tokenizer: Any) -> Iterator[None]:
-    """Silence the tokenizer's warning about long texts; counting their tokens needs no warning."""
-    said = tokenizer.deprecation_warnings.get("sequence-length-is-longer-than-the-specified-maximum")
-    tokenizer.deprecation_warnings["sequence-length-is-longer-than-the-specified-maximum"] = True
-    try:
-        yield
-    finally:
-        if said is None:
-            tokenizer.deprecation_warnings.pop("sequence-length-is-longer-than-the-specified-maximum", None)

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from labelspace.checks import import_optional
 from labelspace.encoders.batching import TokenBatch, pad
-from labelspace.errors import EncoderError, own_filters
+from labelspace.errors import EncoderError, LabelSpaceError, own_filters
 
 VECTORS = "vectors"
 """Name of the output, [text dim]."""
@@ -24,7 +24,6 @@ VECTORS = "vectors"
 _MOST_TEXTS = 65_536
 _EXAMPLE = [[2, 3, 4, 5, 6], [2, 3, 4]]  # token ids of two texts, one of them padded
 _NO_REPORTS = "ORT_DISABLE_TELEMETRY"
-_FAILS = (RuntimeError, ValueError, TypeError, NotImplementedError, AttributeError, KeyError)
 
 
 @final
@@ -91,7 +90,9 @@ def exporting() -> Iterator[None]:
         with own_filters():
             warnings.simplefilter("ignore")
             yield
-    except _FAILS as error:
+    except LabelSpaceError:
+        raise
+    except Exception as error:  # each of three exporters has errors of its own, with no base but this one
         first_line = str(error).strip().partition("\n")[0] or type(error).__name__
         raise EncoderError(
             f"this encoder cannot be made a graph for other runtimes: {first_line[:200]} Choose another encoder, or "

@@ -188,7 +188,7 @@ class PackedTransformer:
 
     def _product(self, x: Tensor, linear: Linear) -> Tensor:
         if self._prepacked:
-            return _mkldnn(_PRODUCT)(x, *linear, "none", [], "")
+            return _multiply(x, linear)
         return F.linear(x, *linear)
 
     def _normalise(self, x: Tensor, norm: Norm) -> Tensor:
@@ -278,8 +278,15 @@ def _can_prepack(dtype: torch.dtype) -> bool:
     """Return whether this torch arranges a weight for oneDNN once, in place of at every product."""
     if dtype is not torch.bfloat16 or not torch.backends.mkldnn.is_available():
         return False
-    found = all(hasattr(torch.ops.mkldnn, name) for name in (_ARRANGE, _PRODUCT, _SUPPORTED))
-    return found and bool(_mkldnn(_SUPPORTED)())
+    some = torch.ones(1, 1, dtype=dtype)
+    try:  # private: a later torch may have none, or want other arguments
+        return bool(_mkldnn(_SUPPORTED)()) and bool(_multiply(some, (_mkldnn(_ARRANGE)(some, None), some[0])) == 2)
+    except (AttributeError, RuntimeError, TypeError):
+        return False
+
+
+def _multiply(x: Tensor, linear: Linear) -> Tensor:
+    return _mkldnn(_PRODUCT)(x, *linear, "none", [], "")
 
 
 def _mkldnn(name: str) -> Any:

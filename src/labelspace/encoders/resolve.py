@@ -23,7 +23,7 @@ from labelspace.checks import did_you_mean
 from labelspace.encoders.packaged import is_installed, is_model_folder, packaged_folder
 from labelspace.encoders.registry import KNOWN_ENCODERS, EncoderSpec, find_spec
 from labelspace.errors import EncoderError, EncoderNotFoundError, RemoteCodeError
-from labelspace.hub import endpoint, offline_by_environment, reachable
+from labelspace.hub import endpoint, offline_by_environment, reachable, request_error
 
 Source = Literal["folder", "package", "hub cache", "hub"]
 
@@ -243,10 +243,7 @@ def _cached(names: list[str], revisions: list[str | None]) -> Path | None:
 
 def _download(name: str, spec: EncoderSpec | None, revision: str | None) -> Path:
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        HTTPError,  # pyright: ignore[reportPrivateImportUsage]  # of httpx or httpx2, whichever the hub library uses
-    )
+    from huggingface_hub.errors import GatedRepoError
 
     reason: Exception | None = None
     for hub_name in _hub_names(name, spec):
@@ -263,7 +260,7 @@ def _download(name: str, spec: EncoderSpec | None, revision: str | None) -> Path
                 f"the hub gives {hub_name} only to users who accepted its licence; "
                 f"accept it at {endpoint()}/{hub_name}, log in with 'hf auth login', and try again."
             ) from error
-        except (HTTPError, OSError, ValueError) as error:
+        except (request_error(), OSError, ValueError) as error:
             reason = error
             continue
         if not any(Path(folder).rglob("*.safetensors")):

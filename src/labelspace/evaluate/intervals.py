@@ -250,17 +250,16 @@ def paired_difference(both: int, this: int, other: int, neither: int) -> Interva
     )
 
 
-def bootstrap_interval(
+def interval(
     targets: ArrayLike,
     predicted: ArrayLike,
     names_count: int,
     *,
     metric: str = "macro_f1_predicted",
     repeats: int = REPEATS,
-    level: float = LEVEL,
     seed: int = 0,
-) -> tuple[float, float]:
-    """Return the percentile bootstrap interval of a score over the rows of a test set.
+) -> Interval:
+    """Return a score and its interval over the rows of a test set: of accuracy by Wilson, of the others by bootstrap.
 
     A macro figure is the mean over the labels that occur in the drawn rows or, if its name ends so, are predicted
     there. A prediction of -1 (none of the labels) is wrong, but no label's false positive.
@@ -271,11 +270,10 @@ def bootstrap_interval(
         names_count: number of labels in the space.
         metric: one of `SCORES`.
         repeats: number of draws, 1 or more.
-        level: share of the draws within the interval, above 0 and at most 1.
         seed: seed of the draws.
 
     Returns:
-        The lower and the upper end, from 0 to 1.
+        Without ends, except for accuracy, if fewer than 6 rows are wrong, or right.
 
     Raises:
         ShapeError: not one prediction per target, or a column out of range.
@@ -283,21 +281,24 @@ def bootstrap_interval(
         ConfigError: an unknown metric, or an option out of range.
 
     Example:
-        >>> low, high = bootstrap_interval([0, 1] * 50, [0, 1] * 40 + [1, 0] * 10, 2)
-        >>> low < 0.8 < high, round(high - low, 2)
-        (True, 0.15)
+        >>> found = interval([0, 1] * 50, [0, 1] * 40 + [1, 0] * 10, 2)
+        >>> [round(end, 2) for end in found]
+        [0.8, 0.72, 0.87]
 
     Reference:
         Efron and Tibshirani, 1993, chapter 13. The BTZSC paper gives no intervals of a model.
     """
     check_choice("metric", metric, SCORES)
     check_number("repeats", repeats, least=1, whole=True)
-    check_number("level", level, above=0, most=1)
     cells, counts = _confusion_cells(targets, predicted, names_count)
+    right, total = int(counts[cells[:, 0] == cells[:, 1]].sum()), int(counts.sum())
+    if metric == "accuracy":
+        return Interval(right / total, *wilson(right, total))
+    value = float(cell_scores(cells, counts[None], names_count, metric)[0])
+    if not FEW <= right <= total - FEW:
+        return Interval(value, None, None)
     drawn = _draws(counts, names_count, repeats=repeats, seed=seed)
-    scores = np.concatenate([cell_scores(cells, block, names_count, metric) for block in drawn])
-    low, high = np.quantile(scores, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    return around(value, np.concatenate([cell_scores(cells, block, names_count, metric) for block in drawn]), least=0.0)
 
 
 def cell_scores(

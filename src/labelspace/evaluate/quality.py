@@ -352,11 +352,11 @@ def _of_consensus(model: Classifier) -> bool:
 
 
 def _once(texts: list[str], targets: Columns) -> tuple[list[str], Columns]:
-    """Return each text once, a labelled copy if there is one: copies would agree with one another."""
-    kept: dict[str, int] = {}
+    """Return each text once, without a label if its copies have several: copies would agree with one another."""
+    kept: dict[str, set[int]] = {}
     for text, target in zip(texts, targets.tolist(), strict=True):
-        kept[text] = max(kept.get(text, -1), target)
-    return list(kept), np.array(list(kept.values()), dtype=np.intp)
+        kept.setdefault(text, set()).update([target] if target >= 0 else [])
+    return list(kept), np.array([next(iter(own)) if len(own) == 1 else -1 for own in kept.values()], dtype=np.intp)
 
 
 def _drawn(texts: list[str], targets: Columns, seed: int) -> tuple[list[str], Columns]:

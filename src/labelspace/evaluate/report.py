@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from labelspace.evaluate.intervals import Difference, Interval, Intervals, SeveralDifference, SeveralIntervals
+from labelspace.evaluate.intervals import FEW, Difference, Interval, Intervals, SeveralDifference, SeveralIntervals
 from labelspace.evaluate.metrics import NONE_OF_THESE, LabelMetrics, Metrics
 from labelspace.notebook import Shown
 from labelspace.text_table import text_table
@@ -129,7 +129,7 @@ class Evaluation(Shown):
     def to_text(self) -> str:
         """Return plain-text tables: the metrics beside the baselines, each label, and the confusions."""
         differences = [(other.name, other.difference) for other in self.baselines if other.difference is not None]
-        intervals = intervals_text(self.model, self.intervals, differences)
+        intervals = intervals_text(self.model, self.intervals, differences, self.per_label)
         parts = [_headline(self), _summary(self), intervals, labels_text(self.per_label)]
         if len(self.labels) <= MATRIX_LABELS:
             parts.append(_matrix(self.confusion, self.labels))
@@ -211,6 +211,7 @@ def intervals_text(
     model: str,
     intervals: Intervals | SeveralIntervals,
     differences: Sequence[tuple[str, Difference | SeveralDifference]],
+    per_label: Sequence[LabelMetrics],
 ) -> str:
     """Return how much of the scores, and of the differences from what the model is compared with, may be luck.
 
@@ -218,9 +219,13 @@ def intervals_text(
         model: class of the classifier.
         intervals: those of its scores.
         differences: name of each other model or baseline, and the model's scores minus its.
+        per_label: of each label; those of few documents make the interval of macro-F1 too narrow.
     """
     names = {name: name.replace("_", "-").replace("f1", "F1") for name in intervals._fields}
     told = ", ".join(f"{names[field]} {_ends(one, '.3f')}" for field, one in intervals._asdict().items())
+    few = sum(0 < label.support < FEW for label in per_label)
+    if few and intervals.macro_f1.low is not None:
+        told += f"\nthe interval of macro-F1 is too narrow; labels in fewer than {FEW} documents: {few:,}"
     if not differences:
         return f"95 % intervals: {told}"
     heads = [head for name in names.values() for head in (name, "95 %")]

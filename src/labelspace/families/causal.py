@@ -26,6 +26,7 @@ from labelspace.encoders.batching import pad, plan_batches
 from labelspace.encoders.opening import NO_LIMIT
 from labelspace.encoders.precision import choose_device, choose_dtype
 from labelspace.encoders.side_by_side import side_by_side
+from labelspace.encoders.undocumented import silence_lengths
 from labelspace.errors import EncoderError, InputError
 from labelspace.families.causal_opening import open_causal
 from labelspace.families.cross_encoder import find_folder
@@ -62,7 +63,7 @@ class CausalModel:
         self.max_tokens = _limit(model, tokenizer, max_tokens)
         self.parameters = sum(weight.numel() for weight in model.parameters())
         # Prompts are cut here; the tokenizer's warning about long texts would only confuse.
-        tokenizer.deprecation_warnings["sequence-length-is-longer-than-the-specified-maximum"] = True
+        silence_lengths(tokenizer)
         bos = tokenizer.bos_token_id
         self._start = [bos] if bos is not None and tokenizer("a")["input_ids"][:1] == [bos] else []
         self._markers = _special_tokens(tokenizer)

@@ -13,7 +13,7 @@ from labelspace.errors import EncoderError
 
 def open_causal(folder: str, dtype: torch.dtype, options: dict[str, Any]) -> tuple[Any, Any]:
     """Return a model and its tokenizer; refuse pickled and missing weights."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
     from transformers.utils import quantization_config
 
     model_options: dict[str, Any] = {"dtype": dtype, "use_safetensors": True, "output_loading_info": True, **options}
@@ -36,4 +36,6 @@ def open_causal(folder: str, dtype: torch.dtype, options: dict[str, Any]) -> tup
             f"{folder!r} is no language model: it lacks {sorted(info['missing_keys'])[0]!r}. "
             "Pass a decoder-only model with its head, such as Qwen/Qwen3-0.6B."
         )
+    # Whatever a question leaves open would come from here: sampling, penalties, strings to stop at.
+    model.generation_config = GenerationConfig()
     return model.eval().requires_grad_(False), tokenizer

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from labelspace.errors import EncoderNotFoundError
-from labelspace.hub import reachable
+from labelspace.hub import reachable, request_error
 
 
 def is_gguf(name: str | Path) -> bool:
@@ -34,14 +34,11 @@ def find_gguf(name: str, gguf_file: str | None, revision: str | None, offline: b
 
 def _gguf_of_hub(name: str, gguf_file: str, revision: str | None, offline: bool | None) -> Path:
     from huggingface_hub import constants, hf_hub_download
-    from huggingface_hub.errors import (
-        HTTPError,  # pyright: ignore[reportPrivateImportUsage]  # of httpx or httpx2, whichever the hub library uses
-    )
 
     local = bool(offline) or constants.HF_HUB_OFFLINE or not reachable(constants.ENDPOINT)
     try:
         return Path(hf_hub_download(name, gguf_file, revision=revision, local_files_only=local))
-    except (HTTPError, OSError, ValueError) as error:
+    except (request_error(), OSError, ValueError) as error:
         raise EncoderNotFoundError(
             f"no GGUF file {gguf_file!r} of {name!r}: looked for a folder (none) and the hub cache (not there), "
             f"the hub {'was not asked or not reachable' if local else 'did not give it'}. Pass a folder that holds it."

@@ -18,8 +18,8 @@ from typing import Any, final
 from jaxtyping import Int
 from torch import Tensor
 
-from labelspace.encoders.backbone import quiet_tokenizer
 from labelspace.encoders.batching import pad, plan_batches
+from labelspace.encoders.undocumented import quiet_tokenizer
 from labelspace.errors import EncoderError, InputError
 
 TokenIds = Sequence[Sequence[int]]

@@ -15,6 +15,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from labelspace.encoders.undocumented import attention_of
+
 # Architectures that use the given positions and mask, per layer type; each has a test.
 _TREE_READERS = frozenset({"gemma3_text", "llama", "qwen2", "qwen3"})
 
@@ -80,7 +82,7 @@ class TokenTree:
 
 def takes_a_tree(config: Any) -> bool:
     """Return whether the model accepts a four-dimensional attention mask."""
-    return config.model_type in _TREE_READERS and config._attn_implementation in ("eager", "sdpa")
+    return config.model_type in _TREE_READERS and attention_of(config) in ("eager", "sdpa")
 
 
 def plant(continuations: Sequence[Sequence[int]]) -> TokenTree:

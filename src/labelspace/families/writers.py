@@ -135,7 +135,6 @@ class LocalWriter:
             do_sample=False, max_new_tokens=most_tokens, eos_token_id=ends, pad_token_id=ends[0] if ends else 0
         )
         given = torch.tensor([ids], device=self.model.device)
-        # The model's own settings may ask for sampling, which would read global random state.
         written = self.model.model.generate(
             input_ids=given, attention_mask=torch.ones_like(given), generation_config=greedy
         )

@@ -46,7 +46,10 @@ class Graph:
                 index = _approximate().NNDescent(
                     self.vectors, metric="dot", n_neighbors=self.count + 1, random_state=seed, n_jobs=1
                 )
-            self.own: Rows = np.asarray(index.neighbor_graph[0])[:, 1:].astype(np.intp)
+            found = np.asarray(index.neighbor_graph[0]).astype(np.intp)
+            # Not always first: among equal texts another may be. Without itself, the farthest goes.
+            itself = found == np.arange(len(found))[:, None]
+            self.own: Rows = np.take_along_axis(found, np.argsort(itself, axis=1, kind="stable")[:, :-1], axis=1)
             [few] = np.nonzero((self.own < 0).any(axis=1))  # it leaves a gap where it finds too few
             self.own[few] = self._search(self.vectors[few], few)
         else:

@@ -79,7 +79,7 @@ def coverage_limit(uncertainty: ArrayLike, coverage: float, *, to_come: bool = F
         k = \min\bigl(n, \lceil \mathrm{coverage} \, (n + 1) \rceil\bigr)
 
     because a new document falls into each of the n + 1 gaps between these with equal probability, and so is answered
-    with probability k / (n + 1). No limit can guarantee more than n / (n + 1).
+    with probability k / (n + 1). No limit taken from them can guarantee more than n / (n + 1).
 
     Documents with equal uncertainties cannot be told apart and are answered together: ties can raise the answered
     share, up to all documents if all are equal.

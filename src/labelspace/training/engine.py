@@ -19,7 +19,7 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from labelspace.errors import warn
+from labelspace.errors import TrainingError, warn
 from labelspace.progress import Progress, silent
 from labelspace.training.callbacks import Callback
 from labelspace.training.checkpoint import Place, State, clear, looks_of, optimizer_tensors, restore_optimizer
@@ -128,10 +128,16 @@ def train(
         Losses, looks and the reason for stopping. Ctrl-C is a reason, not an error.
 
     Raises:
-        TrainingError: a loss or a weight is not finite; the weights kept before are restored.
+        TrainingError: a loss or a weight is not finite; the weights kept before are restored. Or torch's inference mode
+            is on, or was when the encoder was loaded.
         ConfigError, ModelFolderError: the checkpoint belongs to another run, or is damaged.
         OutputError: a checkpoint cannot be written.
     """
+    weights = [weight for group in objective.plan.groups for _, weight in group.weights]
+    if torch.is_inference_mode_enabled() or any(weight.is_inference() for weight in weights):
+        raise TrainingError(
+            "torch.inference_mode() keeps no gradients; load the encoder and fit outside it, or use torch.no_grad()."
+        )
     # Notebooks turn gradients off for all cells.
     with torch.enable_grad():
         return _Run(objective, checkpoint, callbacks, report, max_seconds).train()

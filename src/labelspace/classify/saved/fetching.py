@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from labelspace.errors import ConfigError, ModelFolderError
 from labelspace.folders import PICKLES
 from labelspace.header import CLASSIFIER, HEADER, kind_of, peek
-from labelspace.hub import endpoint, is_repository, offline_by_environment, reachable, refusal
+from labelspace.hub import endpoint, is_repository, offline_by_environment, reachable, refusal, request_error
 
 MODEL_FILES = frozenset({".safetensors", ".json", ".yaml", ".md", ".txt", ".model", ".jinja"})
 """Endings of the files that a saved model is made of: weights, configurations, labels, card, vocabularies."""
@@ -75,7 +75,6 @@ def check_file_names(names: Iterable[str], where: str) -> None:
 
 def _fetched(name: str, revision: str | None, offline: bool) -> Path:
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HTTPError  # pyright: ignore[reportPrivateImportUsage]
 
     api = HfApi(endpoint=endpoint())
     unreachable = _unreachable(offline)
@@ -97,7 +96,7 @@ def _fetched(name: str, revision: str | None, offline: bool) -> Path:
         _check_space(sum(sizes[file] or 0 for file in wanted), header.parent, where)
         exactly = [glob.escape(file) for file in wanted]
         return Path(api.snapshot_download(name, revision=info.sha, allow_patterns=exactly))
-    except (HTTPError, OSError, ValueError, RuntimeError) as error:
+    except (request_error(), OSError, ValueError, RuntimeError) as error:
         if isinstance(error, ModelFolderError):
             raise
         raise ModelFolderError(

@@ -11,7 +11,7 @@ from labelspace.classify.saved.fetching import EDITABLE, MODEL_FILES
 from labelspace.classify.saved.model_card import HERE
 from labelspace.errors import ConfigError, OutputError
 from labelspace.header import CLASSIFIER, HEADER, kind_of, peek
-from labelspace.hub import endpoint, is_repository, offline_by_environment, reachable, refusal
+from labelspace.hub import endpoint, is_repository, offline_by_environment, reachable, refusal, request_error
 
 BESIDE = ("README.md", "LICENSE", "LICENSE.md", "LICENSE.txt")
 """Files that a repository without a model may have; git's own begin with a dot."""
@@ -70,11 +70,10 @@ def _refuse_other_files(files: list[str]) -> None:
 
 @contextlib.contextmanager
 def _in_plain_words(name: str) -> Iterator[None]:
-    from huggingface_hub.errors import HTTPError  # pyright: ignore[reportPrivateImportUsage]
 
     try:
         yield
-    except (HTTPError, OSError, ValueError, RuntimeError) as error:
+    except (request_error(), OSError, ValueError, RuntimeError) as error:
         if isinstance(error, OutputError):
             raise
         raise OutputError(

@@ -82,7 +82,7 @@ class SeveralEvaluation(Shown):
         rows = [["", "micro-F1", "macro-F1", "precision", "recall", "exact", "labels a text", "predicted"]]
         rows += [[name, *_numbers(one)] for name, one in [(self.model, found), *(row[:2] for row in self.baselines)]]
         differences = [(row.name, row.difference) for row in self.baselines]
-        intervals = intervals_text(self.model, self.intervals, differences)
+        intervals = intervals_text(self.model, self.intervals, differences, self.per_label)
         origin = origin_text(self.provenance, self.seconds, self.documents_per_second)
         return "\n\n".join([head, text_table(rows), intervals, labels_text(self.per_label), origin])
 

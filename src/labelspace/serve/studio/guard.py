@@ -12,7 +12,7 @@ from typing import final
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import cookie_parser
+from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -86,7 +86,7 @@ class Guard:
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > LARGEST or "transfer-encoding" in headers:
             return PlainTextResponse("This request is too large.", 413)
-        cookie = cookie_parser(headers.get("cookie", "")).get(self._cookie, "")
+        cookie = HTTPConnection(scope).cookies.get(self._cookie, "")
         if fresh or hmac.compare_digest(cookie.encode(), self._token.encode()):
             return None
         return PlainTextResponse("Open the whole address that labelspace studio printed, with its token.", 403)

@@ -25,6 +25,7 @@ from labelspace.encoders.batching import pad
 from labelspace.encoders.opening import quiet_loading
 from labelspace.encoders.precision import choose_device, choose_dtype
 from labelspace.encoders.resolve import check_remote_code, resolve
+from labelspace.encoders.undocumented import attention_for_training
 from labelspace.errors import EncoderError, ModelFolderError
 from labelspace.folders import staged
 from labelspace.header import NLI, UNFINISHED, check_place, kind_of, new_header, write_header
@@ -248,17 +249,12 @@ class NLIModel(nn.Module):
     @contextmanager
     def training_mode(self) -> Iterator[None]:
         """Enable dropout and the fastest attention for training inside the block; restore both afterwards."""
-        attention = self.backbone.config._attn_implementation
-        # On a CPU the backward pass of fused attention is slower than plain products (up to 3 times in bfloat16).
-        if self.device.type == "cpu" and attention == "sdpa":
-            self.backbone.set_attn_implementation("eager")
         self.train()
         try:
-            yield
+            with attention_for_training(self.backbone, self.device):
+                yield
         finally:
             self.eval()
-            if self.backbone.config._attn_implementation != attention:
-                self.backbone.set_attn_implementation(attention)
 
     def save(self, folder: str | Path, *, facts: dict[str, Any] | None = None, keep_checkpoint: bool = False) -> Path:
         """Write the model as a folder; a killed save leaves the old folder or the new one.
