@@ -1,7 +1,12 @@
-"""How results look as the last line of a notebook's cell."""
+"""What results have in common: plain values, a report, and how they look as the last line of a notebook's cell."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+
+def _show(result: Any, printer: Any, cycle: bool) -> None:
+    printer.text("..." if cycle else str(result))
 
 
 class Shown:
@@ -12,8 +17,23 @@ class Shown:
         cls._repr_pretty_ = _show
 
 
-def _show(result: Any, printer: Any, cycle: bool) -> None:
-    printer.text("..." if cycle else str(result))
+class Plain:
+    """A dataclass that JSON can hold."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return asdict(self)  # pyright: ignore[reportArgumentType]
+
+
+class Report(Plain, Shown):
+    """A result whose text is a report; `print` and a notebook show it."""
+
+    def to_text(self) -> str:
+        """Return a report."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.to_text()
 
 
 class FigureFiles(tuple[Path, ...]):

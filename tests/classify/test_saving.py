@@ -101,12 +101,6 @@ def test_a_loaded_model_gives_the_same_bits(method: str, dtype: str, fitted: Mak
     assert (again.scores(TEXTS, other) == clf.scores(TEXTS, other)).all()
 
 
-def test_a_model_that_names_the_engine_of_its_day_still_opens(saved: Path):
-    answers = load(saved).decision_function(TEXTS)
-    edit_header(encoding={**header_of(saved)["encoding"], "engine": "openvino"})(saved)
-    assert (load(saved).decision_function(TEXTS) == answers).all()
-
-
 @each_method
 def test_saving_a_loaded_model_changes_nothing(method: str, fitted: Maker, tmp_path: Path):
     clf = fitted(method)

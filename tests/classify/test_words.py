@@ -115,15 +115,6 @@ def test_a_saved_model_reads_chinese_as_it_learnt_to(chinese, tmp_path):
     for opening in (load, open_to_answer):
         again = opening(chinese.save(tmp_path / opening.__name__))
         assert (again.answers(HEADLINES).scores == chinese.answers(HEADLINES).scores).all()
-    # Models of before had whole runs of letters for words, and their files do not say that they have pairs.
-    old = {
-        "vocabulary": np.frombuffer("比赛\n湖人队赢得比赛".encode(), np.uint8),
-        "idf": np.ones(2),
-        "bias": np.zeros(1),
-    }
-    head = ByWords.from_tensors(old | {"weights": np.ones((1, 2))}, ("体育",))
-    assert head.table(["湖人队赢得比赛", "今晚有比赛"]).toarray().tolist() == [[0, 1], [0, 0]]
-    assert "pairs" not in head.tensors()
 
 
 def test_values_have_the_bits_of_scikit_learns_vectorizer():

@@ -112,16 +112,6 @@ def test_calibrate_tells_what_share_its_new_probabilities_refuse(tiny_encoder_fo
     assert found.refused == np.equal(clf.predict(texts), None).mean() != before
 
 
-def test_a_folder_of_before_tells_the_accuracy_that_its_consensus_found(tiny_encoder_folder, tmp_path):
-    views = [f"zero-shot:{tiny_encoder_folder}", "words"]
-    clf = ConsensusClassifier(SPACE, views, student=None, config={"guards": False}).fit(TEXTS)
-    header = clf.save(tmp_path / "model") / "labelspace.json"
-    values = json.loads(header.read_text())
-    del values["temperature_by"]
-    header.write_text(json.dumps(values))
-    assert "likely accuracy" in card_of(load(tmp_path / "model"), tmp_path / "again")
-
-
 def test_the_card_tells_what_calibrate_found_with_the_labels_it_had(tiny_encoder_folder, tmp_path):
     clf = ZeroShotClassifier(SPACE, tiny_encoder_folder).fit()
     assert "accuracy" not in card_of(clf, tmp_path / "fitted")

@@ -6,8 +6,8 @@ published scores *on the same data sets* and states their number.
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, final
+from dataclasses import dataclass
+from typing import final
 
 from labelspace.bench.cards import BTZSC, FAMILIES, METRICS, MTEB
 from labelspace.bench.published import MODEL_FAMILIES, published_models, published_scores
@@ -15,7 +15,7 @@ from labelspace.bench.records import is_number
 from labelspace.bench.statistics import RankCorrelation, kendall_tau
 from labelspace.checks import check_choice
 from labelspace.errors import InputError
-from labelspace.notebook import Shown
+from labelspace.notebook import Report
 from labelspace.text_table import text_table
 
 OVERALL, MTEB_MEAN = "BTZSC", "MTEB"
@@ -56,7 +56,7 @@ class Standing:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Placement(Shown):
+class Placement(Report):
     """A model's place among the published ones. `print` it, or read its fields."""
 
     metric: str
@@ -81,10 +81,6 @@ class Placement(Shown):
     """Rank correlation of the published models' means on the measured BTZSC sets and on all 22; None if the measured
     sets are all 22, or none."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, ready for JSON."""
-        return asdict(self)
-
     def to_text(self) -> str:
         """Return a plain-text table."""
         means = [*self.families, *(each for each in (self.overall, self.mteb) if each)]
@@ -101,9 +97,6 @@ class Placement(Shown):
         if self.not_compared:
             notes.append(f"Not in the paper: {', '.join(self.not_compared)}.")
         return "\n".join([table, *notes])
-
-    def __str__(self) -> str:
-        return self.to_text()
 
 
 def place(measured: Mapping[str, Mapping[str, float]], *, metric: str = "macro_f1_predicted") -> Placement:

@@ -21,7 +21,7 @@ from labelspace.bench.rows import Cell, Row, measured_rows, nli_of, published_ro
 from labelspace.bench.ways import Record, ways_of
 from labelspace.checks import check_choice, did_you_mean
 from labelspace.errors import ConfigError, InputError
-from labelspace.notebook import Shown
+from labelspace.notebook import Report
 from labelspace.text_table import text_table
 
 BENCHMARKS = ("btzsc", "mteb", "own")
@@ -37,7 +37,7 @@ WORDS = {
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class BenchTable(Shown):
+class BenchTable(Report):
     """The rows of one benchmark. `print` it, or read its fields."""
 
     benchmark: str
@@ -142,9 +142,6 @@ class BenchTable(Shown):
             ],
             "notes": list(self.notes),
         }
-
-    def __str__(self) -> str:
-        return self.to_text()
 
     def _rows(self, by: str) -> list[list[str]]:
         check_choice("by", by, ("family", "set"))

@@ -26,13 +26,10 @@ UNSEEN = float(np.log(1e-6))
 _ASCII_WORDS = bytes(code if re.fullmatch(r"\w", chr(code)) else ord(" ") for code in range(128)).lower().ljust(256)
 
 
-def words_in_lower_case(text: str, *, pairs: bool = True) -> list[str]:
+def words_in_lower_case(text: str) -> list[str]:
     """Return the words of a text in lower case, those of one letter too.
 
-    Args:
-        text: any text.
-        pairs: True parts Chinese, Japanese, Thai and other scripts without spaces into letters and pairs of letters;
-            False takes what stands between two punctuation marks for a word.
+    Chinese, Japanese, Thai and other scripts without spaces are parted into letters and pairs of letters.
 
     Example:
         >>> words_in_lower_case("The bank's café, 24/7"), words_in_lower_case("東京都")
@@ -41,7 +38,7 @@ def words_in_lower_case(text: str, *, pairs: bool = True) -> list[str]:
     if text.isascii():  # three times as fast as the expression, with the same words
         return text.encode().translate(_ASCII_WORDS).decode().split()
     words = words_of(in_lower_case(text))
-    return with_pairs(words) if pairs and is_unspaced(text) else words
+    return with_pairs(words) if is_unspaced(text) else words
 
 
 @final
@@ -63,9 +60,6 @@ class ByWords:
 
     columns: dict[str, int]
     """Row of each label in `weights`, by name."""
-
-    pairs: bool = True
-    """False: a model saved before scripts without spaces were parted into pairs, which answers as it did."""
 
     reads_descriptions = False
     makes_vectors = False
@@ -148,7 +142,7 @@ class ByWords:
 
     def table(self, texts: Sequence[str]) -> Any:
         """Return TF-IDF values, a sparse matrix [text word]: the bits of scikit-learn's TfidfVectorizer, but faster."""
-        found = [words_in_lower_case(text, pairs=self.pairs) for text in texts]
+        found = [words_in_lower_case(text) for text in texts]
         columns = np.fromiter(map(self._column_of.get, chain.from_iterable(found), repeat(-1)), dtype=np.int32)
         known = columns >= 0
         ends = np.cumsum([0, *map(len, found)])
@@ -176,26 +170,22 @@ class ByWords:
 
     def tensors(self) -> dict[str, NDArray[np.generic]]:
         """Return the vocabulary, the document frequencies and the weights; labels in the order of `columns`."""
-        order, vocabulary = list(self.columns.values()), "\n".join(self.words)
-        tensors: dict[str, NDArray[np.generic]] = {
-            "vocabulary": np.frombuffer(vocabulary.encode(), dtype=np.uint8),
+        order = list(self.columns.values())
+        return {
+            "vocabulary": np.frombuffer("\n".join(self.words).encode(), dtype=np.uint8),
             "idf": self.idf,
             "weights": self.weights[order],
             "bias": self.bias[order],
         }
-        # Only where it makes a difference, so that the files of all other models stay as they are.
-        return tensors | {"pairs": np.array([1], dtype=np.uint8)} if self.pairs and is_unspaced(vocabulary) else tensors
 
     @classmethod
     def from_tensors(cls, tensors: dict[str, NDArray[Any]], names: tuple[str, ...]) -> "ByWords":
         """Return the head that `tensors` was called on; `names` are its labels, in order."""
-        vocabulary = tensors["vocabulary"].tobytes().decode()
-        words = tuple(vocabulary.split("\n"))
+        words = tuple(tensors["vocabulary"].tobytes().decode().split("\n"))
         if len(words) != len(tensors["idf"]) or tensors["weights"].shape != (len(names), len(words)):
             raise ShapeError("the words, their weights and the labels do not fit together")
         columns = {name: column for column, name in enumerate(names)}
-        pairs = "pairs" in tensors or not is_unspaced(vocabulary)
-        return cls(words, tensors["idf"], tensors["weights"], tensors["bias"], columns, pairs)
+        return cls(words, tensors["idf"], tensors["weights"], tensors["bias"], columns)
 
     def edited(self, change: Any) -> "ByWords":
         """Return a head with a label renamed or removed."""

@@ -1,8 +1,8 @@
 """Explanation of a label: scores, margin and the nearest descriptions."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any, final
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from labelspace.classify.long_texts import Passage
 from labelspace.corpus.policy import DocumentPolicy
 from labelspace.errors import InputError
 from labelspace.labels import LabelSpace
-from labelspace.notebook import Shown
+from labelspace.notebook import Plain, Shown
 
 
 @final
@@ -45,7 +45,7 @@ class LabelScore:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Explanation(Shown):
+class Explanation(Plain, Shown):
     """The explanation of a label; `print` shows it as text."""
 
     text: str
@@ -81,10 +81,6 @@ class Explanation(Shown):
     """Whether the answer is None because the text is nearer to what lies outside of all labels."""
     passage: Passage | None = None
     """The window of a long text that speaks most for the winner; None if the text was read at once."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
 
     def __str__(self) -> str:
         verdict = self.label

@@ -1,7 +1,7 @@
 """What every fitted classifier does with documents, without scikit-learn, whose import takes most of a second."""
 
 import os
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -46,6 +46,7 @@ class Fitted(ABC):
     head_: Any
     reads_: Kind
     none_: NoneLimit | None = None
+    min_probability: float | None
 
     calibrated_: Told | None = None
     """The temperature that documents told; None: they did not."""
@@ -58,9 +59,9 @@ class Fitted(ABC):
         """Name of the classifier's class, for messages."""
         return type(self).__name__
 
-    @abstractmethod
     def decision(self) -> Decision:
-        """Return the decision rule, from the current parameters."""
+        """Return the decision rule, from the current parameters: the temperature and the lowest probability."""
+        return Decision(temperature=self.temperature_, min_probability=self.min_probability, none=self.none_)
 
     @property
     def temperature_(self) -> float:

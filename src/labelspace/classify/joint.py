@@ -12,7 +12,6 @@ from labelspace.classify.base import Change, Classifier
 from labelspace.classify.bi_encoder import BiEncoderClassifier
 from labelspace.classify.by_joint import ByJoint
 from labelspace.classify.by_words import ByWords
-from labelspace.classify.decision import Decision
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.encoding import Matrix, own_vectors
 from labelspace.classify.explanation import Explanation, check_asked, explain_answer, nearest_descriptions
@@ -66,10 +65,6 @@ class JointClassifier(Classifier):
     def of(cls, head: ByJoint) -> Self:
         """Return the fitted classifier with this head."""
         return cls._of(head, head.space)
-
-    def decision(self) -> Decision:
-        """Return the decision rule: the temperature and the lowest probability."""
-        return Decision(temperature=self.temperature_, min_probability=self.min_probability, none=self.none_)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:  # noqa: ARG002
         """Refuse: a consensus learns in `ConsensusClassifier`.

@@ -6,7 +6,6 @@ from typing import Any, Self, final
 import numpy as np
 
 from labelspace.classify.by_words import ByWords
-from labelspace.classify.decision import Decision
 from labelspace.classify.explanation import Explanation, check_asked, explain_answer
 from labelspace.classify.fitted import Fitted
 from labelspace.classify.head import check_learnt
@@ -46,10 +45,6 @@ class OpenedWords(Fitted):
         """Return the model of a state; see `WordsClassifier.from_state`."""
         parameters = state.parameters
         return cls(head_of(state), state.space, parameters["temperature"], parameters["min_probability"])
-
-    def decision(self) -> Decision:
-        """Return the decision rule: the temperature and the lowest probability."""
-        return Decision(temperature=self.temperature_, min_probability=self.min_probability, none=self.none_)
 
     def explain(self, text: str | tuple[str, str], *, top: int = 3, nearest: int = 2) -> Explanation:
         """Explain the label of one text by its words; see `WordsClassifier.explain`."""

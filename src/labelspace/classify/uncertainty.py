@@ -203,9 +203,7 @@ class UncertaintyClassifier(AbstainingClassifier):
 
     def decision(self) -> Decision:
         """Return the decision rule: calibrated probabilities, `min_probability` and the limit of doubt."""
-        return Decision(
-            temperature=self.temperature_, min_probability=self.min_probability, limit=self.limit_, none=self.none_
-        )
+        return replace(super().decision(), limit=self.limit_)
 
     def predict_uncertainty(self, X: Any) -> NDArray[np.float32]:
         """Return the uncertainty of each document, [text]: the mean of its std over coordinates, above 0.

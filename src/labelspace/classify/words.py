@@ -11,7 +11,6 @@ from labelspace.checks import as_seed, check_number
 from labelspace.classify.arguments import as_label, one_label_space, warn_of_unread
 from labelspace.classify.base import Change, Classifier
 from labelspace.classify.by_words import ByWords
-from labelspace.classify.decision import Decision
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.explanation import Explanation
 from labelspace.classify.opened_words import TENSORS_FILE, explain_by_words, head_of
@@ -70,10 +69,6 @@ class WordsClassifier(Classifier):
         self.min_probability = min_probability
         self.temperature = temperature
         self.seed = seed
-
-    def decision(self) -> Decision:
-        """Return the decision rule: the temperature and the lowest probability."""
-        return Decision(temperature=self.temperature_, min_probability=self.min_probability, none=self.none_)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the words of each label.

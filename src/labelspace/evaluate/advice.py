@@ -1,7 +1,7 @@
 """Which description hurts: what a pool of unlabelled documents says about each description, and how to mend it."""
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -20,7 +20,7 @@ from labelspace.evaluate.drawing import short
 from labelspace.evaluate.quality import DOCUMENTS, FEWEST
 from labelspace.geometry.neighbours import Graph
 from labelspace.labels.lint_words import words
-from labelspace.notebook import Shown
+from labelspace.notebook import Report
 from labelspace.seeds import child_seed
 
 JUDGED = 10
@@ -119,7 +119,7 @@ class PairAdvice:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Advice(Shown):
+class Advice(Report):
     """What a pool says about descriptions. `print` it, or read its fields."""
 
     documents: int
@@ -143,10 +143,6 @@ class Advice(Shown):
     notes: tuple[str, ...]
     """What else to know."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
-
     def to_text(self) -> str:
         """Return a report."""
         lines = [
@@ -169,9 +165,6 @@ class Advice(Shown):
             told = f"- {one.labels[0]} and {one.labels[1]}: {one.confused:,} documents; between them"
             lines += ["", told, *(f"     {short(text, 100)!r}" for text in one.between), f"   -> {one.cure}"]
         return "\n".join([*lines, *(["", *(f"note: {note}" for note in self.notes)] if self.notes else [])])
-
-    def __str__(self) -> str:
-        return self.to_text()
 
 
 def advise(labels: Any, pool: Any, *, encoder: Any = DEFAULT_ENCODER, seed: int = 0) -> Advice:

@@ -24,7 +24,7 @@ from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate.quality import FEWEST
 from labelspace.labels import LabelSpace
 from labelspace.labels.drafts import KEEPS, Confused, Draft, with_drafts
-from labelspace.notebook import Shown
+from labelspace.notebook import Report
 from labelspace.progress import progress_bar
 from labelspace.seeds import child_seed
 from labelspace.text_table import text_table
@@ -75,7 +75,7 @@ class Figure:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class DraftChoice(Shown):
+class DraftChoice(Report):
     """Which drafts stay, and what the estimate says about them. `print` it, or read its fields."""
 
     kept: tuple[Draft, ...]
@@ -112,9 +112,6 @@ class DraftChoice(Shown):
         elif self.chosen.added and not rises:
             lines.append("the estimate does not rise on documents that took no part in the choice of the drafts")
         return "\n".join(lines)
-
-    def __str__(self) -> str:
-        return self.to_text()
 
 
 @final

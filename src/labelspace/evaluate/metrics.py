@@ -19,7 +19,7 @@ Definitions:
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -28,6 +28,7 @@ from scipy.sparse import coo_array, csr_array
 from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
 from labelspace.errors import InputError, ShapeError
+from labelspace.notebook import Plain
 from labelspace.training.calibration import ECE_BINS, calibration_bins, error_of_bins
 
 # A label that is never predicted gets precision 0 without a warning. A dict, because the stubs type it as a str.
@@ -41,7 +42,7 @@ ABSTAINED = -1
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Metrics:
+class Metrics(Plain):
     """Metrics of a model on labelled documents; scores are from 0 to 1."""
 
     macro_f1: float
@@ -82,10 +83,6 @@ class Metrics:
 
     left_out: int
     """Number of documents without a label in y, unless these are said to fit none."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the metrics as plain values, ready for JSON."""
-        return asdict(self)
 
 
 @final

@@ -24,7 +24,7 @@ from labelspace.corpus import Kind, as_targets
 from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate.trust import TRUSTED, LabelTrust, label_trust
 from labelspace.labels import LabelSpace
-from labelspace.notebook import Shown
+from labelspace.notebook import Report
 from labelspace.seeds import child_seed
 from labelspace.text_table import text_table
 from labelspace.training.calibration import temperature_for_accuracy
@@ -56,7 +56,7 @@ RESAMPLED = 200
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Estimate(Shown):
+class Estimate(Report):
     """How good a classifier is likely to be on these documents. `print` it, or read its fields."""
 
     documents: int
@@ -86,10 +86,6 @@ class Estimate(Shown):
     refused: float | None = None
     """Share of documents that the model gives no label, which the ranges do not know; None: it has no limit."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
-
     def to_text(self) -> str:
         """Return a report."""
         near = "" if self.neighbours is None else f", with near documents {self.neighbours:.2f}"
@@ -113,9 +109,6 @@ class Estimate(Shown):
             text_table(rows, left=(0, 3), rules=(1,)),
         ]
         return "\n".join([*lines, *(["", *(f"- {note}" for note in notes)] if notes else [])])
-
-    def __str__(self) -> str:
-        return self.to_text()
 
 
 def estimate(model: Any, X: Any, y: Any = None, *, seed: int = 0) -> Estimate:

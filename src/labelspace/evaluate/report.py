@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from labelspace.evaluate.intervals import FEW, Difference, Interval, Intervals, SeveralDifference, SeveralIntervals
 from labelspace.evaluate.metrics import NONE_OF_THESE, LabelMetrics, Metrics
-from labelspace.notebook import Shown
+from labelspace.notebook import Report
 from labelspace.text_table import text_table
 
 MATRIX_LABELS = 12
@@ -62,7 +62,7 @@ class Baseline(NamedTuple):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Evaluation(Shown):
+class Evaluation(Report):
     """Metrics of a classifier on labelled documents. `print` it, or read its fields."""
 
     model: str
@@ -136,9 +136,6 @@ class Evaluation(Shown):
         else:
             parts.append(_confusions(self.counts, self.labels))
         return "\n\n".join([*parts, origin_text(self.provenance, self.seconds, self.documents_per_second)])
-
-    def __str__(self) -> str:
-        return self.to_text()
 
 
 def plain(found: Intervals | Difference | SeveralIntervals | SeveralDifference) -> dict[str, Any]:

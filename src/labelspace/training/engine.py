@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from labelspace.errors import TrainingError, warn
+from labelspace.notebook import Plain
 from labelspace.progress import Progress, silent
 from labelspace.training.callbacks import Callback
 from labelspace.training.checkpoint import Place, State, clear, looks_of, optimizer_tensors, restore_optimizer
@@ -34,7 +35,7 @@ FINISHED = ("epochs", "max_steps", "patience")
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Training:
+class Training(Plain):
     """Record of a training run; the trained modules hold the kept weights."""
 
     losses: tuple[float, ...] = field(repr=False)
@@ -72,10 +73,6 @@ class Training:
     def finished(self) -> bool:
         """Whether there is nothing left to resume."""
         return self.stop_reason in FINISHED
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
 
 
 @final

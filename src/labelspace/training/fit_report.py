@@ -1,10 +1,9 @@
 """What a fit did, in words: of a classifier that was just fitted, and of one that was loaded."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
-from labelspace.notebook import Shown
+from labelspace.notebook import Report
 from labelspace.text_table import text_table
 
 _REASONS = {
@@ -32,12 +31,8 @@ Facts = Mapping[str, Any]
 Pairs = list[tuple[str, str]]
 
 
-class FitReport(Shown):
+class FitReport(Report):
     """The result of a fit, a dataclass: `print` and a notebook show what `labelspace fit` prints."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)  # pyright: ignore[reportArgumentType]
 
     def summary(self) -> Pairs:
         """Return what the fit did, as names and values."""
@@ -46,9 +41,6 @@ class FitReport(Shown):
     def to_text(self) -> str:
         """Return the summary, a line for each name."""
         return text_table(self.summary(), left=(0, 1))
-
-    def __str__(self) -> str:
-        return self.to_text()
 
 
 def _summary(fit: Facts) -> Pairs:

@@ -18,14 +18,6 @@ def brought_up(header: dict[str, Any], cls: Any) -> dict[str, Any]:
         header: the header, from `header.read_header`.
         cls: class of the saved model.
     """
-    if "temperature" in header and "temperature_by" not in header:
-        # Only a consensus told then what its temperature was chosen by.
-        fit = header.get("fit") or {}
-        by = fit["probabilities"] if "probabilities" in fit else (fit.get("consensus") or {}).get("probabilities")
-        header = {**header, "temperature_by": by}
-    if header.get("format", 1) >= CONFIG_SINCE:
-        # An argument of then may be a field of the configuration now.
-        return {**header, "parameters": as_arguments(cls, header["parameters"])}
     flat: dict[str, Any] = {**header["parameters"]}
     name = cls.__name__
     facts = header.get("uncertainty") or header.get("lacon") or {}

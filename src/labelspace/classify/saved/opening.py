@@ -85,7 +85,7 @@ def _loaded(folder: Path, *, device: str | None, trust_remote_code: bool) -> "Cl
     header = read_header(folder, CLASSIFIER)
     cls = _class_of(folder, header)
     try:
-        header = brought_up(header, cls)
+        header = brought_up(header, cls) if header.get("format", 1) < CONFIG_SINCE else header
     except (KeyError, TypeError, AttributeError) as error:
         raise damaged(folder, error) from error
     found = (folder / MEMBERS).glob("*") if header["class"] == "JointClassifier" else ()

@@ -123,9 +123,7 @@ def read(
         )
         if header.get("encoder", "") is None:
             return state
-        # Models of November 2026 name an engine; all are computed by torch again.
-        known = {key: value for key, value in header["encoding"].items() if key != "engine"}
-        encoding = EncodingConfig.from_dict(known).to_dict()
+        encoding = EncodingConfig.from_dict(header["encoding"]).to_dict()
         name, pooling = str(header["encoder"]["name"] or ""), header["encoder"]["pooling"]
         prompts = {f"{role}_prompt": prompt for role, prompt in header["encoder"]["prompts"].items()}
         hub = {option: header["encoder"][option] for option in ABOUT_THE_HUB if option in header["encoder"]}

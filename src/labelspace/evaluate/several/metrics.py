@@ -6,8 +6,8 @@ forgotten (Chamandy et al., 2012, "Estimating uncertainty for massive data strea
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, final
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,13 @@ from labelspace.evaluate.intervals import (
     wilson,
 )
 from labelspace.evaluate.metrics import LabelMetrics
+from labelspace.notebook import Plain
 from labelspace.seeds import child_seed
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class SeveralMetrics:
+class SeveralMetrics(Plain):
     """Metrics of a model that gives each document a set of labels; scores are from 0 to 1."""
 
     micro_f1: float
@@ -59,10 +60,6 @@ class SeveralMetrics:
 
     left_out: int
     """Number of documents whose labels are not known."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the metrics as plain values, ready for JSON."""
-        return asdict(self)
 
 
 @final

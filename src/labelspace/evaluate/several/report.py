@@ -7,7 +7,7 @@ from labelspace.evaluate.intervals import SeveralDifference, SeveralIntervals
 from labelspace.evaluate.metrics import LabelMetrics
 from labelspace.evaluate.report import intervals_text, labels_text, origin_text, plain
 from labelspace.evaluate.several.metrics import SeveralMetrics
-from labelspace.notebook import Shown
+from labelspace.notebook import Report
 from labelspace.text_table import text_table
 
 
@@ -30,7 +30,7 @@ class SeveralBaseline(NamedTuple):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class SeveralEvaluation(Shown):
+class SeveralEvaluation(Report):
     """Metrics of a classifier of several labels on labelled documents. `print` it, or read its fields."""
 
     model: str
@@ -85,9 +85,6 @@ class SeveralEvaluation(Shown):
         intervals = intervals_text(self.model, self.intervals, differences, self.per_label)
         origin = origin_text(self.provenance, self.seconds, self.documents_per_second)
         return "\n\n".join([head, text_table(rows), intervals, labels_text(self.per_label), origin])
-
-    def __str__(self) -> str:
-        return self.to_text()
 
 
 def _numbers(found: SeveralMetrics) -> list[str]:

@@ -5,7 +5,7 @@ Too high a rate collapses the space; too low a rate does nothing. The uniformity
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, final
 
 import torch
@@ -16,6 +16,7 @@ from labelspace.corpus import Pool
 from labelspace.encoders import Encoder
 from labelspace.errors import TrainingError
 from labelspace.geometry import sample_pairs, uniformity
+from labelspace.notebook import Plain
 from labelspace.progress import Progress, silent
 from labelspace.seeds import child_seed
 from labelspace.training.description.objective import run
@@ -46,7 +47,7 @@ class Trial:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class RateChoice:
+class RateChoice(Plain):
     """A learning rate, and why it was chosen."""
 
     learning_rate: float
@@ -58,10 +59,6 @@ class RateChoice:
 
     trials: tuple[Trial, ...] = ()
     """Every measurement of the search, in order."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "RateChoice":

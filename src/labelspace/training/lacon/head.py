@@ -10,7 +10,7 @@ small; beside a unit vector they would dominate.
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -23,6 +23,7 @@ from labelspace.checks import check_keys
 from labelspace.heads import FusionHead, LabelEmbeddings, LEAMHead, LSANHead, ProjectionHead
 from labelspace.heads.layers import linear
 from labelspace.losses import cosine_scores
+from labelspace.notebook import Plain
 from labelspace.training.features import Features
 
 # Spread of the initial label embeddings, random or given: see `LabelEmbeddings`.
@@ -33,7 +34,7 @@ LOWEST_COORDINATE = -3.0
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class HeadShape:
+class HeadShape(Plain):
     """Everything that decides the weights of a head."""
 
     head: str
@@ -55,10 +56,6 @@ class HeadShape:
     def words(self) -> bool:
         """Whether the head reads token states instead of the text vector."""
         return self.head != "vanilla"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "HeadShape":

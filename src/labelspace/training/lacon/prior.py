@@ -7,8 +7,8 @@ where rows contradict them, the rows are right.
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, final
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from scipy.stats import binom
 from labelspace.config import LaConConfig
 from labelspace.encoders import Encoder
 from labelspace.labels import LabelSpace
+from labelspace.notebook import Plain
 from labelspace.seeds import child_seed
 from labelspace.training.description.sweep import sweep_texts
 from labelspace.training.features import plain_vectors, width_of
@@ -57,7 +58,7 @@ class Agreement:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Prior:
+class Prior(Plain):
     """The weight of the descriptions in training, and its reason."""
 
     weight: float
@@ -80,10 +81,6 @@ class Prior:
 
     agreement: Agreement | None
     """Evidence for or against a contradiction; None if it was not measured."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
 
 
 def prior_weights(counts: NDArray[np.integer]) -> NDArray[np.float64]:

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, final
 
 from labelspace.config import PrefinetuneConfig
-from labelspace.notebook import Shown
+from labelspace.notebook import Report
 from labelspace.text_table import text_table
 from labelspace.training.engine import Training
 from labelspace.training.prefinetune.measures import Measures
@@ -18,7 +18,7 @@ _BETTER = {
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class PrefinetuneResult(Shown):
+class PrefinetuneResult(Report):
     """Result of `prefinetune`: enough to judge the run and to repeat it."""
 
     training: Training
@@ -112,9 +112,6 @@ class PrefinetuneResult(Shown):
         on = f"on {self.measured_pairs:,} {self.measured_on}"
         notes = ["", *(f"note: {line}" for line in self.notes)] if self.notes else []
         return "\n".join([text_table(did, left=(0, 1)), "", on, text_table(space, left=(0, 3)), *notes])
-
-    def __str__(self) -> str:
-        return self.to_text()
 
 
 def _number(value: float | None) -> str:

@@ -1,9 +1,9 @@
 """Training a student from end to end."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from labelspace.config import StudentConfig
 from labelspace.encoders import Encoder
 from labelspace.labels import LabelSpace
+from labelspace.notebook import Plain
 from labelspace.progress import progress_bar
 from labelspace.seeds import child_seed
 from labelspace.training import engine
@@ -27,7 +28,7 @@ from labelspace.training.trainable import trainable_weights
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class StudentFit:
+class StudentFit(Plain):
     """Result of training a student: enough to judge the run and to repeat it."""
 
     curve: Training
@@ -38,10 +39,6 @@ class StudentFit:
 
     seed: int
     """The seed of the run."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
 
 
 def train_student(
