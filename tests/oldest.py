@@ -12,9 +12,10 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-EXTRAS = ("plot", "lora", "excel", "geometry", "openai", "demo", "bench", "export", "serve", "tracking")
-# Imported by the tests. Checks of style, layers and packaging need current tools, those of the service's protocols
-# current clients; both are left out.
+# Not export, which needs a newer torch.
+EXTRAS = ("plot", "lora", "excel", "geometry", "openai", "demo", "bench", "serve", "tracking")
+# Imported by the tests. Left out are checks that need current tools (style, layers, packaging) or current clients (the
+# service's protocols).
 RUNNERS = ("beartype", "hypothesis", "ipython", "optuna", "pandas", "polars", "psutil", "pytest", "pytest-xdist")
 RUNNERS += ("tensorboard",)
 LEFT_OUT = (

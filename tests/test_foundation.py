@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labelspace import errors
-from labelspace.checks import as_seed, check_keys, check_number, did_you_mean, import_optional, plain
+from labelspace.checks import as_python, as_seed, check_keys, check_number, did_you_mean, import_optional
 from labelspace.errors import ConfigError, LabelSpaceError, MissingDependencyError, ShapeError
 from labelspace.seeds import child_seed
 
@@ -80,7 +80,7 @@ def test_a_seed_is_a_whole_number_from_0_on_and_becomes_an_int():
 
 def test_numpy_scalars_become_plain_at_any_depth():
     values = {"a": np.float32(0.5), "b": [np.int64(1), (np.bool_(True), None)], "c": "x", "d": np.arange(2)}
-    found = plain(values)
+    found = as_python(values)
     assert found["d"] is values.pop("d")
     assert json.dumps({name: found[name] for name in values}) == '{"a": 0.5, "b": [1, [true, null]], "c": "x"}'
     assert found["b"][1] == (True, None)

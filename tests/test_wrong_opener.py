@@ -15,7 +15,7 @@ from labelspace.cli.app import app
 from labelspace.errors import ModelFolderError, OutputError
 from labelspace.families import EntailmentScorer, LLMScorer, RerankerScorer
 from labelspace.header import HEADER
-from labelspace.training.checkpoint import Place, State
+from labelspace.training.checkpoint import Checkpoint, Place
 from labelspace.training.nli import NLIModel
 from old_folders import old_folder
 
@@ -81,9 +81,9 @@ def pre_finetuned(encoder: Encoder) -> Any:
     return prefinetune(open_pairs(rows, name="news"), encoder, config)
 
 
-def unfinished() -> State:
+def unfinished() -> Checkpoint:
     look = {"step": 1, "loss": 1.0}
-    return State(step=1, losses=[1.0], looks=[look], best_step=1, seconds=1.0, weights={}, best={}, optimizer={})
+    return Checkpoint(step=1, losses=[1.0], looks=[look], best_step=1, seconds=1.0, weights={}, best={}, optimizer={})
 
 
 def refused(opener: Callable[[Path], object], folder: Path, said: str) -> None:

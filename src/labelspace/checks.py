@@ -108,20 +108,20 @@ def as_seed(seed: object) -> int:
     return int(seed)  # pyright: ignore[reportArgumentType]
 
 
-def plain(value: Any) -> Any:
+def as_python(value: Any) -> Any:
     """Turn numpy scalars, also inside lists and dictionaries, into Python's own; return all else unchanged.
 
     JSON cannot represent numpy scalars, and a float32 among Python floats would turn results into float32.
 
     Example:
         >>> import numpy as np
-        >>> plain({"threshold": np.float32(0.5), "anchor": "both", "heads": [np.int64(2)]})
+        >>> as_python({"threshold": np.float32(0.5), "anchor": "both", "heads": [np.int64(2)]})
         {'threshold': 0.5, 'anchor': 'both', 'heads': [2]}
     """
     if isinstance(value, Mapping):
-        return {key: plain(inner) for key, inner in value.items()}
+        return {key: as_python(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(plain(inner) for inner in value)
+        return type(value)(as_python(inner) for inner in value)
     is_scalar = getattr(value, "ndim", None) == 0 and hasattr(value, "item")
     return value.item() if is_scalar else value
 

@@ -81,7 +81,7 @@ def request_error() -> type[Exception]:
     """Return what the hub library raises where a request fails: an error of httpx or httpx2, whichever it uses."""
     from huggingface_hub.errors import HfHubHTTPError
 
-    return next(base for base in HfHubHTTPError.__mro__ if base.__name__ == "HTTPError")
+    return next((base for base in HfHubHTTPError.__mro__ if base.__name__ == "HTTPError"), HfHubHTTPError)
 
 
 def refusal(error: Exception, name: str, revision: str | None = None) -> str:

@@ -1,5 +1,6 @@
 """What results have in common: plain values, a report, and how they look as the last line of a notebook's cell."""
 
+from abc import ABC, abstractmethod
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,12 +26,12 @@ class Plain:
         return asdict(self)  # pyright: ignore[reportArgumentType]
 
 
-class Report(Plain, Shown):
+class Report(Plain, Shown, ABC):
     """A result whose text is a report; `print` and a notebook show it."""
 
+    @abstractmethod
     def to_text(self) -> str:
         """Return a report."""
-        raise NotImplementedError
 
     def __str__(self) -> str:
         return self.to_text()

@@ -1,7 +1,10 @@
-"""Plain-text tables, and the width of a text as it is shown."""
+"""Plain-text tables, the width of a text as it is shown, and what stands for a long one."""
 
 import html
 from collections.abc import Sequence
+
+MOST_NAMED = 10
+"""Names told in a message: a column that is not what it is taken for has one for every row."""
 
 
 def width_of(text: str) -> int:
@@ -14,6 +17,27 @@ def width_of(text: str) -> int:
     from rich.cells import cell_len
 
     return cell_len(text)
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text, or its beginning and three points.
+
+    Example:
+        >>> shortened("sports", 6), shortened("politics", 6)
+        ('sports', 'pol...')
+    """
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def some_of(names: Sequence[str]) -> str:
+    """Return up to ten names with commas, and the number of the others.
+
+    Example:
+        >>> some_of(["a", "b"]), some_of([str(number) for number in range(12)])
+        ('a, b', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more')
+    """
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def markdown_cell(text: str) -> str:

@@ -168,6 +168,25 @@ def test_fit_changes_no_parameter(method: str, make: Maker):
     assert all(after[name] is before[name] for name in before)
 
 
+@pytest.mark.parametrize(
+    "clf",
+    [
+        DescriptionClassifier(["sports", "money"], TINY),
+        DescriptionClassifier(["sports", "money"], TINY, learning_rate="uniformity"),
+        LaConClassifier(["sports", "money", "world"], TINY),
+        UncertaintyClassifier(["sports", "money", "world"], TINY, cache=None),
+    ],
+    ids=["descriptions", "rate by uniformity", "rows", "frozen encoder"],
+)
+def test_a_fit_inside_inference_mode_says_what_to_do(clf: Any):
+    given = (TEXTS,) if isinstance(clf, DescriptionClassifier) else (TEXTS, Y)
+    with (
+        torch.inference_mode(),
+        pytest.raises(ConfigError, match=r"^torch\.inference_mode\(\) keeps no gradients; load"),
+    ):
+        clf.fit(*given)
+
+
 def test_a_second_fit_forgets_the_first(make: Maker, space: LabelSpace):
     """The second fit starts from the given encoder and does not know the labels of the first."""
     other = LabelSpace.from_names(["film", "food"])

@@ -351,7 +351,7 @@ def test_the_scores_have_intervals(trained, texts, names):
     assert line.endswith(f"accuracy {accuracy.low:.3f} to {accuracy.high:.3f}")
     assert "too narrow" not in found.to_text()
     few = replace(found, per_label=tuple(replace(label, support=5) for label in found.per_label[:1]))
-    assert "\nthe interval of macro-F1 is too narrow; labels in fewer than 6 documents: 1\n" in few.to_text()
+    assert "\nthe interval of macro-F1 is too narrow: fewer than 6 documents for 1 of the labels\n" in few.to_text()
     right = evaluate(trained, texts, trained.predict(texts), baselines=False)
     assert "macro-F1 (too few rows), accuracy 0." in right.to_text()
     assert right.to_dict()["intervals"]["macro_f1"] == {"value": 1.0, "low": None, "high": None}

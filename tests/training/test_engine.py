@@ -36,9 +36,9 @@ def test_a_run_trains_where_gradients_are_turned_off_and_leaves_them_so():
 def test_inference_mode_is_refused_around_training_and_around_the_loading_before_it():
     with torch.inference_mode():
         inside = Toy()
-        with pytest.raises(TrainingError, match=r"inference_mode\(\) keeps no gradients"):
+        with pytest.raises(ConfigError, match=r"inference_mode\(\) keeps no gradients"):
             train(Toy())
-    with pytest.raises(TrainingError, match=r"inference_mode\(\) keeps no gradients"):
+    with pytest.raises(ConfigError, match=r"inference_mode\(\) keeps no gradients"):
         train(inside)
 
 

@@ -82,7 +82,7 @@ def _intervals(intervals: Mapping[str, Any] | None) -> str | None:
         if bounds is not None and not (
             isinstance(bounds, list) and len(bounds) == 2 and all(is_number(bound, most=1) for bound in bounds)
         ):
-            return _must(f"{name} of intervals", "two numbers from 0 to 1", bounds)
+            return _must(f"{name} of intervals", "two numbers from 0 to 1, or null", bounds)
     return None
 
 

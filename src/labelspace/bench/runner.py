@@ -23,7 +23,7 @@ from labelspace.bench.records import NLI_TASK
 from labelspace.bench.store import ResultStore, RunKey, chosen
 from labelspace.bench.tasks import PROTOCOLS, Task, what_the_protocol_did
 from labelspace.bench.work import Work, nli_work, works_of
-from labelspace.checks import check_choice, check_number, plain
+from labelspace.checks import as_python, check_choice, check_number
 from labelspace.config import EncodingConfig
 from labelspace.errors import ConfigError, InputError
 from labelspace.progress import Progress, progress_bar
@@ -102,7 +102,7 @@ def run(
         unverbalized: treatment of rows whose class has no hypothesis: `"leave_out"`, or `"class_0"` as in the authors'
             harness; None: `"class_0"` for the protocol `"paper"`, else `"leave_out"`.
         data: folder of the data sets; None: the hub, see `find_tasks`.
-        bootstrap: samples for the 95 % interval of F1 and accuracy over texts; 0: no interval.
+        bootstrap: samples for the 95 % interval of macro-F1 over texts; 0: no interval, of accuracy neither.
         nli: folder or file of NLI pairs, to measure each model's AUROC as well (Figure 3b); None: no AUROC.
         dtype: `"auto"`, `"float32"` or `"bfloat16"`.
         device: a torch device, or `"auto"`.
@@ -140,7 +140,7 @@ def run(
     check_number("bootstrap", bootstrap, least=0, whole=True)
     if limit is not None:
         check_number("limit", limit, least=1, whole=True)
-    bootstrap, limit = plain((bootstrap, limit))  # they go into records
+    bootstrap, limit = as_python((bootstrap, limit))  # they go into records
     EncodingConfig(dtype=dtype, device=device)
     asked = _asked(models)
     store = store if isinstance(store, ResultStore) else ResultStore(store)
@@ -252,7 +252,7 @@ def _asked(models: Iterable[str | ModelSpec | OpenModel | HarnessLike]) -> list[
 
 
 def _seeds(seeds: Sequence[int], limit: int | None, notes: list[str]) -> tuple[int, ...]:
-    drawn = tuple(dict.fromkeys(plain(list(seeds))))
+    drawn = tuple(dict.fromkeys(as_python(list(seeds))))
     if not drawn:
         raise ConfigError("seeds must hold at least one seed. Got none instead.")
     for seed in drawn:

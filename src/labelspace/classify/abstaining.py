@@ -108,10 +108,15 @@ class AbstainingClassifier(BiEncoderClassifier):
                 "the rows that fit held out do not tell which of them min_probability or the limit for 'none of these' "
                 f"leaves without a label, so less than {coverage:g} may be answered; pass documents."
             )
-        if len(doubt) < FEW_ROWS or least_answers(coverage, len(doubt) + 1) > len(doubt):
+        if least_answers(coverage, len(doubt) + 1) > len(doubt) >= FEW_ROWS:
+            warn(
+                f"{len(doubt)} rows held out can promise a coverage of {len(doubt)}/{len(doubt) + 1} on average, which "
+                f"is less than {coverage:g}; ask for less, or fit with a larger validation=."
+            )
+        if len(doubt) < FEW_ROWS:
             warn(
                 f"fit held out {len(doubt)} rows, too few for a coverage of {coverage:g}: the share answered of others "
-                "may be far from it, or less on average. Fit with a larger validation=, or in Python pass set_coverage "
+                "may be far from it. Fit with a larger validation=, or in Python pass set_coverage "
                 f"{FEW_ROWS} documents or more."
             )
         self.limit_ = Limit(by, coverage_limit(doubt, coverage, to_come=True))

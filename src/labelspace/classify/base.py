@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from labelspace.checks import check_number, plain
+from labelspace.checks import as_python, check_number
 from labelspace.classify.answers import AnswerBlock, Answers, gathered
 from labelspace.classify.editing import LabelChange
 from labelspace.classify.explanation import Explanation
@@ -265,7 +265,7 @@ class Classifier(Fitted, Answering):
     def set_none(self, X: Any) -> Self:
         """Make `predict` return None for documents that fit none of the labels, as unlabelled documents tell.
 
-        Each document's label is hidden, and half of the documents are then below the limit, or near it.
+        Each document's label is hidden, and about half of the documents are then below the limit.
 
         Args:
             X: 50 unlabelled documents or more, like those to predict. They may hold documents that fit no label.
@@ -358,7 +358,7 @@ class Classifier(Fitted, Answering):
             state, name = self.state(), type(self).__name__
             none = {} if self.none_ is None else {"none": self.none_.to_dict()}
             told = self.told() if self.takes_temperature() else None
-            temperature = {} if told is None else {"temperature": plain(told.temperature)}
+            temperature = {} if told is None else {"temperature": as_python(told.temperature)}
             by = {} if told is None else {"temperature_by": told.by}
             state = replace(state, facts={**state.facts, **none, **temperature, **by})
             card = self.card_of(replace(state, parameters={**state.parameters, **temperature}))
@@ -410,7 +410,7 @@ class Classifier(Fitted, Answering):
             given["config"] = whole_config(self, self.config_class)
         return State(
             space=self.label_space_,
-            parameters={key: plain(value) for key, value in given.items() if key not in self.not_parameters},
+            parameters={key: as_python(value) for key, value in given.items() if key not in self.not_parameters},
             fit=None if fit is None else _lasting(fit.to_dict()),
         )
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from labelspace.classify.anchors import OUTSIDE, LabelVectors, cosines, encode_label
-from labelspace.classify.encoding import Matrix, plain, windowed
+from labelspace.classify.encoding import Matrix, vectors_of, windowed
 from labelspace.classify.head import Judged
 from labelspace.classify.saved.modules import module_tensors
 from labelspace.encoders import Encoder
@@ -64,7 +64,7 @@ class ByEmbeddings:
     def vectors(self, documents: Any) -> Matrix:
         """Return the unit vectors of documents, [text dim], to compare with label embeddings."""
         return (
-            plain(self.encoder, documents)
+            vectors_of(self.encoder, documents)
             if self.module is None
             else lacon_vectors(self.encoder, self.module, documents)
         )

@@ -34,7 +34,7 @@ def windowed(
     return found
 
 
-def plain(encoder: Encoder, documents: Sequence[Document]) -> Matrix:
+def vectors_of(encoder: Encoder, documents: Sequence[Document]) -> Matrix:
     """Return the encoder's unit vectors of texts or pairs, tokenised as in LaCon's training."""
     return plain_vectors(encoder, tokenize(encoder, documents), words=False)
 
@@ -42,5 +42,5 @@ def plain(encoder: Encoder, documents: Sequence[Document]) -> Matrix:
 def own_vectors(encoder: Encoder, documents: Documents, report: Progress = silent) -> Matrix:
     """Return the encoder's own vectors of documents, [text dim]; `report` gets the number of texts done."""
     if documents.kind is Kind.PAIRS:
-        return plain(encoder, documents)
+        return vectors_of(encoder, documents)
     return encoder.encode(documents.rows, report=report)

@@ -15,6 +15,10 @@ from labelspace.corpus.policy import DocumentPolicy
 from labelspace.errors import InputError
 from labelspace.labels import LabelSpace
 from labelspace.notebook import Plain, Shown
+from labelspace.text_table import shortened
+
+TOLD = 200
+"""Letters of a text that are told."""
 
 
 @final
@@ -86,11 +90,13 @@ class Explanation(Plain, Shown):
         verdict = self.label
         if verdict is None:
             verdict = f"none of these ({self._why()})"
-        lines = [_shortened(self.text), f"  -> {verdict}   margin {self.margin:.3f}"]
+        lines = [shortened(self.text, TOLD), f"  -> {verdict}   margin {self.margin:.3f}"]
         if self.closeness is not None and self.closeness_limit is not None:
             lines.append(f"  {self.closeness:6.2f}  closeness, the limit is {self.closeness_limit:.2f}")
         if self.passage is not None:
-            lines.append(f"  window {self.passage.number} of {self.passage.of}: {_shortened(self.passage.sentence)}")
+            lines.append(
+                f"  window {self.passage.number} of {self.passage.of}: {shortened(self.passage.sentence, TOLD)}"
+            )
         for entry in self.top:
             cut = "" if entry.cut is None else f"  cut {entry.cut:.3f}"
             lines.append(f"  {entry.score:6.3f}{cut}  p={entry.probability:.3f}  {entry.label}")
@@ -107,10 +113,6 @@ class Explanation(Plain, Shown):
         if self.top[0].cut is not None:
             return "below every cut"
         return f"below {self.threshold if self.threshold is not None else self.min_probability:g}"
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 200 else text[:197] + "..."
 
 
 Quotes = Callable[[str], tuple[tuple[str, float], ...]]

@@ -47,6 +47,7 @@ class Fitted(ABC):
     reads_: Kind
     none_: NoneLimit | None = None
     min_probability: float | None
+    """Only where `decision` is that of this class."""
 
     calibrated_: Told | None = None
     """The temperature that documents told; None: they did not."""

@@ -144,7 +144,7 @@ def coverage_of(
 
 
 def left_out(near: NDArray[np.float32], best: Columns, space: LabelSpace, refused: Refused | None = None) -> NoneLimit:
-    """Return the limit below which half of the documents are once their own label is hidden, give or take a gap.
+    """Return the limit below which about half of the documents are once their own label is hidden.
 
     Args:
         near: [text label] how near the documents of the pool are to the labels.

@@ -89,7 +89,9 @@ def run_command(
             help="Handling of rows without a hypothesis.  \\[default: leave-out; class-0 with --protocol paper]",
         ),
     ] = None,
-    bootstrap: Annotated[int, typer.Option(help="Bootstrap samples for the 95 % intervals; 0: no intervals.")] = 1000,
+    bootstrap: Annotated[
+        int, typer.Option(help="Bootstrap samples for the 95 % interval of macro-F1; 0: no intervals.")
+    ] = 1000,
     file: Annotated[Path | None, typer.Option(help="Your own labelled file as a data set; needs --labels.")] = None,
     labels: Annotated[Path | None, typer.Option(help="The label file for --file.")] = None,
     text_column: TextColumn = "text",

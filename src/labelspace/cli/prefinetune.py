@@ -32,6 +32,7 @@ from labelspace.errors import ConfigError, InputError, OutputError, unsaid
 from labelspace.folders import check_writable
 from labelspace.header import ENCODER, check_place, peek
 from labelspace.shell import command_line
+from labelspace.text_table import some_of
 
 if TYPE_CHECKING:
     from labelspace.corpus import Pairs, PairSource
@@ -214,7 +215,7 @@ def _check_resume(work: Path) -> None:
 
 
 def _draw(sources: "list[PairSource]", config: PrefinetuneConfig, seed: int, *, quiet: bool) -> "Pairs":
-    from labelspace.training.prefinetune.sources import check_pairs, gather_pairs, some_of
+    from labelspace.training.prefinetune.sources import check_pairs, gather_pairs
 
     with busy("reading pairs", quiet=quiet):
         drawn = gather_pairs(sources, per_source=config.per_source, seed=seed)

@@ -13,7 +13,8 @@ from labelspace.config.fields import Setting, settings_of
 from labelspace.errors import ConfigError
 
 # The base of typer's errors about wrong use; its module has changed between versions.
-UsageError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "UsageError")
+_BASES = {base.__name__: base for base in typer.BadParameter.__mro__}
+UsageError: Any = _BASES.get("UsageError", typer.BadParameter)
 
 Set = Annotated[
     list[str] | None,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from labelspace.checks import check_choice, check_number, plain
+from labelspace.checks import as_python, check_choice, check_number
 from labelspace.config.saved import SavedConfig
 from labelspace.errors import ConfigError
 
@@ -128,7 +128,7 @@ class LaConConfig(SavedConfig):
         self._check_numbers("description_steps", least=0, whole=True)
         self._check_numbers("warmup", least=0, most=1)
         if isinstance(self.class_weight, Mapping):
-            weights = {str(name).strip(): plain(weight) for name, weight in self.class_weight.items()}
+            weights = {str(name).strip(): as_python(weight) for name, weight in self.class_weight.items()}
             for name, weight in weights.items():
                 check_number(f"class_weight[{name!r}]", weight, above=0)
             object.__setattr__(self, "class_weight", weights)

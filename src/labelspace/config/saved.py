@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, fields
 from typing import Any, Self
 
-from labelspace.checks import check_choice, check_keys, check_number, plain
+from labelspace.checks import as_python, check_choice, check_keys, check_number
 from labelspace.errors import ConfigError
 
 
@@ -14,7 +14,7 @@ class SavedConfig(ABC):
     def __post_init__(self) -> None:
         """Convert numpy scalars to Python scalars, before they are checked or saved."""
         for field in fields(self):  # pyright: ignore[reportArgumentType]
-            value = plain(getattr(self, field.name))
+            value = as_python(getattr(self, field.name))
             if field.type is bool:
                 check_choice(field.name, value, (False, True))
             object.__setattr__(self, field.name, value)

@@ -90,7 +90,7 @@ def exporting() -> Iterator[None]:
         with own_filters():
             warnings.simplefilter("ignore")
             yield
-    except LabelSpaceError:
+    except (LabelSpaceError, OSError, MemoryError):
         raise
     except Exception as error:  # each of three exporters has errors of its own, with no base but this one
         first_line = str(error).strip().partition("\n")[0] or type(error).__name__

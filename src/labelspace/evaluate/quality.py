@@ -26,7 +26,7 @@ from labelspace.evaluate.trust import TRUSTED, LabelTrust, label_trust
 from labelspace.labels import LabelSpace
 from labelspace.notebook import Report
 from labelspace.seeds import child_seed
-from labelspace.text_table import text_table
+from labelspace.text_table import some_of, text_table
 from labelspace.training.calibration import temperature_for_accuracy
 
 DOCUMENTS = 10_000
@@ -100,7 +100,7 @@ class Estimate(Report):
         for one in self.labels:
             if one.why:
                 reasons.setdefault(one.why, []).append(one.name)
-        notes = [f"{_listed(names)}: {why}" for why, names in reasons.items()] + list(self.notes)
+        notes = [f"{some_of(names)}: {why}" for why, names in reasons.items()] + list(self.notes)
         lines = [
             f"accuracy {self.accuracy}, macro-F1 {self.macro_f1}; from {self.documents:,} documents{known}",
             f"each range holds the truth in about {8 if self.documents >= FEW else 7} of 10 cases",
@@ -119,7 +119,8 @@ def estimate(model: Any, X: Any, y: Any = None, *, seed: int = 0) -> Estimate:
 
     Args:
         model: a fitted classifier.
-        X: [text] documents, 50 or more, like those to predict; a repeated one counts once. A student looks better on
+        X: [text] documents, 50 or more, like those to predict; a repeated one counts once, without a label if its
+            copies have several. A student looks better on
             documents that it learnt from, so give others.
         y: [text] label names, None where a document has none. The labelled documents must be a random draw: those that
             were picked because they are hard, or easy, mislead. None: no labels.
@@ -320,11 +321,6 @@ def _notes(
     if labelled >= ENOUGH:
         notes.append(f"{labelled:,} labelled documents are enough to measure: use evaluate")
     return tuple(notes)
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
 
 
 def _judged(model: Classifier, texts: list[str]) -> tuple[Judged, NDArray[np.float32] | None]:

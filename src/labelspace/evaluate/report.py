@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from labelspace.evaluate.intervals import FEW, Difference, Interval, Intervals, SeveralDifference, SeveralIntervals
 from labelspace.evaluate.metrics import NONE_OF_THESE, LabelMetrics, Metrics
 from labelspace.notebook import Report
-from labelspace.text_table import text_table
+from labelspace.text_table import shortened, text_table
 
 MATRIX_LABELS = 12
 """Maximum number of labels for which the whole confusion matrix is shown; a larger one would not fit a screen."""
@@ -56,7 +56,7 @@ class Baseline(NamedTuple):
             "name": self.name,
             "metrics": self.metrics and self.metrics.to_dict(),
             "note": self.note,
-            "difference": self.difference and plain(self.difference),
+            "difference": self.difference and intervals_dict(self.difference),
         }
 
 
@@ -116,7 +116,7 @@ class Evaluation(Report):
             "model": self.model,
             "label_space": self.space,
             "metrics": self.metrics.to_dict(),
-            "intervals": plain(self.intervals),
+            "intervals": intervals_dict(self.intervals),
             "baselines": [baseline.to_dict() for baseline in self.baselines],
             "per_label": [vars(row) for row in self.per_label],
             "labels": list(self.labels),
@@ -138,7 +138,7 @@ class Evaluation(Report):
         return "\n\n".join([*parts, origin_text(self.provenance, self.seconds, self.documents_per_second)])
 
 
-def plain(found: Intervals | Difference | SeveralIntervals | SeveralDifference) -> dict[str, Any]:
+def intervals_dict(found: Intervals | Difference | SeveralIntervals | SeveralDifference) -> dict[str, Any]:
     """Return intervals as plain values, ready for JSON."""
     return {name: one._asdict() if isinstance(one, Interval) else one for name, one in found._asdict().items()}
 
@@ -222,7 +222,7 @@ def intervals_text(
     told = ", ".join(f"{names[field]} {_ends(one, '.3f')}" for field, one in intervals._asdict().items())
     few = sum(0 < label.support < FEW for label in per_label)
     if few and intervals.macro_f1.low is not None:
-        told += f"\nthe interval of macro-F1 is too narrow; labels in fewer than {FEW} documents: {few:,}"
+        told += f"\nthe interval of macro-F1 is too narrow: fewer than {FEW} documents for {few:,} of the labels"
     if not differences:
         return f"95 % intervals: {told}"
     heads = [head for name in names.values() for head in (name, "95 %")]
@@ -247,7 +247,7 @@ def labels_text(per_label: Sequence[LabelMetrics]) -> str:
     rows = [["label", "precision", "recall", "F1", "documents", "predicted"]]
     for row in per_label:
         shares = (f"{value:.3f}" for value in (row.precision, row.recall, row.f1))
-        rows.append([_short(row.label), *shares, f"{row.support:,}", f"{row.predicted:,}"])
+        rows.append([shortened(row.label, NAME_WIDTH), *shares, f"{row.support:,}", f"{row.predicted:,}"])
     return text_table(rows)
 
 
@@ -259,7 +259,9 @@ def _matrix(confusion: NDArray[np.int64], labels: Sequence[str]) -> str:
     head = ["true \\ predicted", *(str(number) for number in range(1, len(labels) + 1))]
     rows = [[*head, NONE_OF_THESE] if abstained else head]
     for number, (name, counts) in enumerate(zip(labels, shown, strict=True), 1):
-        rows.append([f"{number:>{width}} {_short(name)}", *(f"{count:,}" if count else "." for count in counts)])
+        rows.append(
+            [f"{number:>{width}} {shortened(name, NAME_WIDTH)}", *(f"{count:,}" if count else "." for count in counts)]
+        )
     return text_table(rows)
 
 
@@ -286,7 +288,3 @@ def origin_text(origin: dict[str, Any], seconds: float, documents_per_second: fl
         f"{hardware['accelerator'] or hardware['processor']}, {hardware['torch_threads']} threads\n"
         f"labelspace {origin['labelspace']}{commit}, {origin['date']}"
     )
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= NAME_WIDTH else name[: NAME_WIDTH - 3] + "..."

@@ -21,6 +21,7 @@ from torch import Tensor
 from labelspace.encoders.batching import pad, plan_batches
 from labelspace.encoders.undocumented import quiet_tokenizer
 from labelspace.errors import EncoderError, InputError
+from labelspace.text_table import shortened
 
 TokenIds = Sequence[Sequence[int]]
 
@@ -207,7 +208,7 @@ def check_labels_fit(labels: Sequence[str], token_ids: TokenIds, layout: PairLay
     for label, ids in zip(labels, token_ids, strict=True):
         if layout.room(len(ids), limit) < 1:
             raise InputError(
-                f"the label {_short(label)!r} alone takes {len(ids)} of the {limit} tokens that text, label and "
+                f"the label {shortened(label, 60)!r} alone takes {len(ids)} of the {limit} tokens that text, label and "
                 f"{layout.special} special tokens share; write it shorter, or raise max_tokens if the model reads more."
             )
 
@@ -220,10 +221,6 @@ def tokenize(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
         return tokenizer(
             list(texts), add_special_tokens=False, return_attention_mask=False, return_token_type_ids=False
         )["input_ids"]
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _unknown_layout(tokenizer: Any, why: str) -> EncoderError:

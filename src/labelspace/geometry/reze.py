@@ -43,7 +43,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from labelspace.checks import check_choice, check_number, plain
+from labelspace.checks import as_python, check_choice, check_number
 from labelspace.errors import InputError, ShapeError, warn
 from labelspace.geometry.eigenspace import Eigenspace
 from labelspace.geometry.relation_moments import RelationMoments, check_relations, check_source_ids
@@ -138,7 +138,7 @@ def fit_eigenspace(
     alpha[:, dispersion <= threshold] = 1.0
     space = Eigenspace(
         sources=moments.sources,
-        settings=plain({"rho": rho, "gamma": gamma, "eta": eta, "epsilon": epsilon, "centre": centre}),
+        settings=as_python({"rho": rho, "gamma": gamma, "eta": eta, "epsilon": epsilon, "centre": centre}),
         mean=moments.mean.clone(),
         eigenvectors=eigenvectors,
         eigenvalues=eigenvalues,

@@ -41,7 +41,7 @@ MAY_DIFFER = {"max_seconds", "total_steps"}
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class State:
+class Checkpoint:
     """Everything a run needs to resume with bit-identical results."""
 
     step: int
@@ -127,7 +127,7 @@ class Place:
         state = read_state(self.folder)
         _check_same(self.folder.parent, state["run"], self.run)
 
-    def read(self) -> State:
+    def read(self) -> Checkpoint:
         """Read the checkpoint.
 
         Raises:
@@ -144,7 +144,7 @@ class Place:
             progress = load_file(self.folder / "progress.safetensors")
         except (OSError, SafetensorError) as error:
             raise ModelFolderError(f"{self.folder} cannot be read ({error}); start again in another folder.") from error
-        return State(
+        return Checkpoint(
             step=state["step"],
             looks=state["looks"],
             losses=progress["losses"].tolist(),
@@ -156,7 +156,7 @@ class Place:
             noise=progress.get("noise"),
         )
 
-    def write(self, state: State, *, total_steps: int) -> None:
+    def write(self, state: Checkpoint, *, total_steps: int) -> None:
         """Replace the previous checkpoint in one atomic step.
 
         Raises:
@@ -225,10 +225,8 @@ def begun(folder: Path) -> bool:
     return (folder / "state.json").is_file()
 
 
-def clear(folder: str | Path | None) -> None:
+def clear(folder: str | Path) -> None:
     """Remove a fit's checkpoints from its folder, and the folder if nothing else is in it."""
-    if folder is None:
-        return
     place = Path(folder).expanduser()
     for part in FIT_PARTS:
         if begun(place / part):
@@ -265,7 +263,7 @@ def read_state(folder: Path) -> dict[str, Any]:
     return state
 
 
-def looks_of(kind: type[Any] | None, state: State) -> list[Any]:
+def looks_of(kind: type[Any] | None, state: Checkpoint) -> list[Any]:
     """Return the looks of a checkpoint as objects of their class.
 
     Raises:

@@ -19,11 +19,11 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from labelspace.errors import TrainingError, warn
+from labelspace.errors import ConfigError, warn
 from labelspace.notebook import Plain
 from labelspace.progress import Progress, silent
 from labelspace.training.callbacks import Callback
-from labelspace.training.checkpoint import Place, State, clear, looks_of, optimizer_tensors, restore_optimizer
+from labelspace.training.checkpoint import Checkpoint, Place, clear, looks_of, optimizer_tensors, restore_optimizer
 from labelspace.training.objective import Group, Objective, check_finite, diverged
 from labelspace.training.trainable import restore, snapshot
 
@@ -125,14 +125,14 @@ def train(
         Losses, looks and the reason for stopping. Ctrl-C is a reason, not an error.
 
     Raises:
-        TrainingError: a loss or a weight is not finite; the weights kept before are restored. Or torch's inference mode
-            is on, or was when the encoder was loaded.
+        TrainingError: a loss or a weight is not finite; the weights kept before are restored.
+        ConfigError: torch's inference mode is on, or a weight was made in it.
         ConfigError, ModelFolderError: the checkpoint belongs to another run, or is damaged.
         OutputError: a checkpoint cannot be written.
     """
     weights = [weight for group in objective.plan.groups for _, weight in group.weights]
     if torch.is_inference_mode_enabled() or any(weight.is_inference() for weight in weights):
-        raise TrainingError(
+        raise ConfigError(
             "torch.inference_mode() keeps no gradients; load the encoder and fit outside it, or use torch.no_grad()."
         )
     # Notebooks turn gradients off for all cells.
@@ -298,7 +298,7 @@ class _Run:
         """Write a checkpoint if at least this many updates were made since the last one."""
         if self.place is None or self.made - self.written < at_least:
             return
-        state = State(
+        state = Checkpoint(
             step=self.made,
             looks=[asdict(look) for look in self.looks],
             losses=self.losses,
@@ -312,7 +312,7 @@ class _Run:
         self.place.write(state, total_steps=self.plan.total)
         self.written = self.made
 
-    def _go_on(self, state: State) -> None:
+    def _go_on(self, state: Checkpoint) -> None:
         """Restore the state of a checkpoint."""
         restore(self.weights, state.weights)
         restore_optimizer(self.optimizer, [name for name, _ in self.weights], state.optimizer)

@@ -28,13 +28,13 @@ _DID = {
 
 MOST_SHARES = 8
 Facts = Mapping[str, Any]
-Pairs = list[tuple[str, str]]
+Lines = list[tuple[str, str]]
 
 
 class FitReport(Report):
     """The result of a fit, a dataclass: `print` and a notebook show what `labelspace fit` prints."""
 
-    def summary(self) -> Pairs:
+    def summary(self) -> Lines:
         """Return what the fit did, as names and values."""
         return _summary(self.to_dict())
 
@@ -43,7 +43,7 @@ class FitReport(Report):
         return text_table(self.summary(), left=(0, 1))
 
 
-def _summary(fit: Facts) -> Pairs:
+def _summary(fit: Facts) -> Lines:
     found = fit.get("consensus")
     if found is not None:  # of a consensus, or of the model that it taught
         return _of_consensus(found if "consensus" in found else fit)
@@ -52,7 +52,7 @@ def _summary(fit: Facts) -> Pairs:
     return _of_uncertainty(fit) if "calibration" in fit else _of_descriptions(fit)
 
 
-def _of_descriptions(fit: Facts) -> Pairs:
+def _of_descriptions(fit: Facts) -> Lines:
     curve, rate = fit["curve"], fit["rate"]
     pairs = [
         ("learning rate", f"{rate['learning_rate']:.0e}: {_REASONS.get(rate['reason'], rate['reason'])}"),
@@ -66,7 +66,7 @@ def _of_descriptions(fit: Facts) -> Pairs:
     return [*pairs, ("pool", fit["pool"])] if fit["pool"] else pairs
 
 
-def _of_lacon(fit: Facts) -> Pairs:
+def _of_lacon(fit: Facts) -> Lines:
     curve, prior = fit["curve"], fit["prior"]
     if curve is None:
         return [("labelled", "none that tells labels apart"), *_of_descriptions(fit["descriptions"])]
@@ -79,7 +79,7 @@ def _of_lacon(fit: Facts) -> Pairs:
     ]
 
 
-def _of_consensus(fit: Facts) -> Pairs:
+def _of_consensus(fit: Facts) -> Lines:
     found, student, sure = fit["consensus"], fit["student"], fit["probabilities"]
     pairs = [("views", ", ".join(fit["views"])), ("pool", f"{fit['pool']}, {fit['pool_documents']} used")]
     for one, name in enumerate(found["views"]):
@@ -121,7 +121,7 @@ def _student(name: str, taught: Facts) -> str:
     return f"{name}; {verdict}: kappa {taught['kappa']:.2f} on {on}"
 
 
-def _of_uncertainty(fit: Facts) -> Pairs:
+def _of_uncertainty(fit: Facts) -> Lines:
     curve, calibration = fit["curve"], fit["calibration"]
     pairs = [
         ("labelled", _rows(fit)),
@@ -153,7 +153,7 @@ def _made(curve: Facts) -> int:
     return curve.get("steps", len(curve["losses"]))  # folders of 0.1.0 hold no number of steps
 
 
-def _loss(curve: Facts) -> Pairs:
+def _loss(curve: Facts) -> Lines:
     losses = curve["losses"]
     took = f", in {curve['seconds']:.1f} s" if "seconds" in curve else ""  # a saved model does not tell
     return [("loss", f"{losses[0]:.4f} -> {losses[-1]:.4f}{took}")] if losses else []

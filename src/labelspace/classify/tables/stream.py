@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from labelspace.checks import check_number, plain
+from labelspace.checks import as_python, check_number
 from labelspace.classify.fitted import Fitted, answerer, check_fitted
 from labelspace.classify.long_texts import reads_windows, tell_cost
 from labelspace.classify.tables.columns import output_schema
@@ -199,7 +199,7 @@ def model_fingerprint(model: Fitted) -> str:
         digest.update(np.ascontiguousarray(values).tobytes())
     for member in getattr(model.head_, "members", ()):  # of a consensus
         digest.update(model_fingerprint(member).encode())
-    decision = plain(asdict(model.decision()))
+    decision = as_python(asdict(model.decision()))
     decision = {key: value for key, value in decision.items() if value is not None or key not in ("cuts", "none")}
     facts = {"space": model.label_space_.to_dict(), "decision": decision}
     if reads_windows(model):

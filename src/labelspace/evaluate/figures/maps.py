@@ -19,7 +19,7 @@ from labelspace.evaluate.figures.panels import (
     in_step,
     name_stars,
 )
-from labelspace.evaluate.figures.spaces import Shown, check_drawable, star_word
+from labelspace.evaluate.figures.spaces import PanelVectors, check_drawable, star_word
 from labelspace.evaluate.palette import label_colours
 from labelspace.geometry import project
 from labelspace.geometry.projection import import_umap, turned_like
@@ -111,7 +111,7 @@ def map_figure(
 def _draw_map(
     axes: "Axes",
     points: NDArray[np.float64],
-    shown: Shown,
+    shown: PanelVectors,
     own: NDArray[np.int64],
     model: BiEncoderClassifier,
     side: float,
@@ -139,7 +139,7 @@ def _draw_map(
     axes.margins(0.08)
 
 
-def _project(shown: Shown, projection: str, seed: int) -> NDArray[np.float64]:
+def _project(shown: PanelVectors, projection: str, seed: int) -> NDArray[np.float64]:
     """Project documents, stars and triangles, in this order, onto one map, [point 2]."""
     groups = [shown.documents, shown.stars.vectors, shown.triangles.vectors]
     return project(np.concatenate(groups), projection=projection, seed=seed)

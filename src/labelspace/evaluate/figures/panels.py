@@ -13,7 +13,7 @@ from labelspace.encoders import Encoder
 from labelspace.errors import EncoderError, InputError, warn
 from labelspace.evaluate.baselines import untrained_encoder
 from labelspace.evaluate.drawing import short
-from labelspace.evaluate.figures.spaces import Shown, check_points, shown_after, shown_before
+from labelspace.evaluate.figures.spaces import PanelVectors, check_points, shown_after, shown_before
 from labelspace.evaluate.metrics import NONE_OF_THESE
 from labelspace.evaluate.palette import MARKERS, label_colours
 from labelspace.seeds import child_seed
@@ -33,7 +33,7 @@ NO_LABEL = "#b8b8b8"
 
 def before_and_after(
     model: BiEncoderClassifier, X: Any, y: Any, *, figure: str, before: bool, seed: int, most: int, least: int
-) -> tuple[NDArray[np.int64], dict[str, Shown]]:
+) -> tuple[NDArray[np.int64], dict[str, PanelVectors]]:
     """Return [text] the column of each drawn document's label, -1 for none, and what each panel shows, by its title.
 
     All figures of one seed show the same documents.
@@ -63,7 +63,7 @@ def before_and_after(
         documents, own = [documents[row] for row in drawn], None if own is None else own[drawn]
     if own is None:
         own = model.answers(documents).columns.astype(np.int64)
-    panels, title = dict[str, Shown](), type(model).__name__
+    panels, title = dict[str, PanelVectors](), type(model).__name__
     untrained = _untrained_of(model, f"the {figure}") if before else None
     if untrained is not None:
         panels["before: the untrained encoder"] = shown_before(model, untrained, documents, own)

@@ -39,7 +39,7 @@ class Group(NamedTuple):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class PanelVectors:
     """The vectors drawn in one panel."""
 
     documents: Matrix
@@ -87,7 +87,7 @@ def check_drawable(model: BiEncoderClassifier, figure: str) -> None:
         raise ConfigError(why)
 
 
-def check_points(panels: Iterable[Shown], least: int, what: str) -> None:
+def check_points(panels: Iterable[PanelVectors], least: int, what: str) -> None:
     """Raise InputError if a panel has too few documents and stars for a layout."""
     for shown in panels:
         documents, labels = len(shown.documents), len(shown.stars.columns)
@@ -99,7 +99,7 @@ def check_points(panels: Iterable[Shown], least: int, what: str) -> None:
             )
 
 
-def shown_before(model: BiEncoderClassifier, encoder: Encoder, documents: list[str], own: Columns) -> Shown:
+def shown_before(model: BiEncoderClassifier, encoder: Encoder, documents: list[str], own: Columns) -> PanelVectors:
     """Return the vectors of the encoder that training started from.
 
     Args:
@@ -114,14 +114,14 @@ def shown_before(model: BiEncoderClassifier, encoder: Encoder, documents: list[s
     if not head.learnt_labels:
         return _with_texts(model, encoder, vectors)
     if not model.head_.reads_descriptions:
-        return Shown(documents=vectors, stars=_nothing(vectors), triangles=_nothing(vectors))
+        return PanelVectors(documents=vectors, stars=_nothing(vectors), triangles=_nothing(vectors))
     labels = encode_labels(encoder, space)
     triangles = np.concatenate([labels[name].descriptions for name in space.names])
     stars = anchor_matrix(labels, space, "descriptions")
-    return Shown(documents=vectors, stars=_of_labels(stars), triangles=_of_descriptions(model, triangles))
+    return PanelVectors(documents=vectors, stars=_of_labels(stars), triangles=_of_descriptions(model, triangles))
 
 
-def shown_after(model: BiEncoderClassifier, documents: list[str], own: Columns) -> Shown:
+def shown_after(model: BiEncoderClassifier, documents: list[str], own: Columns) -> PanelVectors:
     """Return the vectors that the model predicts with; arguments as in `shown_before`."""
     head, texts = model.head_, Documents(documents, Kind.TEXTS)
     if not isinstance(head, ComparesLabels):
@@ -133,7 +133,7 @@ def shown_after(model: BiEncoderClassifier, documents: list[str], own: Columns) 
     if described and model.head_.reads_descriptions:
         triangles = _of_descriptions(model, model.head_.vectors(Documents(described, Kind.TEXTS)))
     stars = _of_labels(head.label_vectors(model.label_space_))
-    return Shown(documents=vectors, stars=stars, triangles=triangles or _nothing(vectors))
+    return PanelVectors(documents=vectors, stars=stars, triangles=triangles or _nothing(vectors))
 
 
 def star_word(model: BiEncoderClassifier) -> str:
@@ -143,21 +143,21 @@ def star_word(model: BiEncoderClassifier) -> str:
     return "label" if model.head_.learnt_labels else "verbalizer"
 
 
-def _with_texts(model: BiEncoderClassifier, encoder: Encoder | None, documents: Matrix) -> Shown:
+def _with_texts(model: BiEncoderClassifier, encoder: Encoder | None, documents: Matrix) -> PanelVectors:
     labels = model.label_vectors_ if encoder is None else encode_labels(encoder, model.label_space_)
     names = model.label_space_.names
-    return Shown(
+    return PanelVectors(
         documents=documents,
         stars=_of_labels(np.stack([labels[name].verbalizer for name in names])),
         triangles=_of_descriptions(model, np.concatenate([labels[name].descriptions for name in names])),
     )
 
 
-def _with_means(documents: Matrix, own: Columns) -> Shown:
+def _with_means(documents: Matrix, own: Columns) -> PanelVectors:
     columns = np.unique(own[own >= 0])
     means = [documents[own == column].mean(axis=0) for column in columns]
     stars = Group(np.stack(means), columns) if means else _nothing(documents)
-    return Shown(documents=documents, stars=stars, triangles=_nothing(documents))
+    return PanelVectors(documents=documents, stars=stars, triangles=_nothing(documents))
 
 
 def _of_labels(vectors: Matrix) -> Group:

@@ -20,7 +20,7 @@ from labelspace.evaluate.figures.panels import (
     in_step,
     name_stars,
 )
-from labelspace.evaluate.figures.spaces import Shown, check_drawable, star_word
+from labelspace.evaluate.figures.spaces import PanelVectors, check_drawable, star_word
 from labelspace.evaluate.palette import label_colours
 from labelspace.geometry import project
 from labelspace.geometry.projection import turned_like
@@ -113,7 +113,7 @@ def sphere_figure(
         return write_figure(figure, files)
 
 
-def _on_sphere(shown: Shown) -> Points:
+def _on_sphere(shown: PanelVectors) -> Points:
     """Project documents and stars, in this order, onto one sphere, [point 3]."""
     return project(np.concatenate([shown.documents, shown.stars.vectors]), projection="pca-sphere")
 
@@ -149,7 +149,7 @@ def _view(stars: Points) -> Points:
 
 
 def _draw_sphere(
-    axes: "Axes", points: Points, shown: Shown, own: NDArray[np.int64], model: BiEncoderClassifier, side: float
+    axes: "Axes", points: Points, shown: PanelVectors, own: NDArray[np.int64], model: BiEncoderClassifier, side: float
 ) -> None:
     space = model.label_space_
     colours = label_colours(len(space))

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, final
 
 from labelspace.evaluate.intervals import SeveralDifference, SeveralIntervals
 from labelspace.evaluate.metrics import LabelMetrics
-from labelspace.evaluate.report import intervals_text, labels_text, origin_text, plain
+from labelspace.evaluate.report import intervals_dict, intervals_text, labels_text, origin_text
 from labelspace.evaluate.several.metrics import SeveralMetrics
 from labelspace.notebook import Report
 from labelspace.text_table import text_table
@@ -25,7 +25,7 @@ class SeveralBaseline(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain values, ready for JSON."""
-        return {"name": self.name, "metrics": self.metrics.to_dict(), "difference": plain(self.difference)}
+        return {"name": self.name, "metrics": self.metrics.to_dict(), "difference": intervals_dict(self.difference)}
 
 
 @final
@@ -66,7 +66,7 @@ class SeveralEvaluation(Report):
             "model": self.model,
             "label_space": self.space,
             "metrics": self.metrics.to_dict(),
-            "intervals": plain(self.intervals),
+            "intervals": intervals_dict(self.intervals),
             "baselines": [baseline.to_dict() for baseline in self.baselines],
             "per_label": [vars(row) for row in self.per_label],
             "seconds": self.seconds,

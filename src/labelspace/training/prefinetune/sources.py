@@ -1,7 +1,7 @@
 """The pairs of a pre-finetuning: drawn, checked before any long work, some held aside."""
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from labelspace.config import PrefinetuneConfig
@@ -9,12 +9,10 @@ from labelspace.corpus import Pairs, PairSource, draw_pairs, open_pairs
 from labelspace.corpus.in_memory import is_table
 from labelspace.errors import ConfigError, InputError, warn
 from labelspace.seeds import child_seed
+from labelspace.text_table import some_of
 
 # As in labelspace.geometry.reze, which imports torch; a test compares the two.
 FEWEST_PAIRS = 5
-
-# Sources named in a message; a column that is not a source has one name for every row.
-MOST_NAMED = 10
 
 MOST_HELD_ASIDE = 500
 """Largest number of pairs held aside, enough to measure on."""
@@ -111,17 +109,6 @@ def check_pairs(pairs: Pairs, config: PrefinetuneConfig) -> bool:
             "and only keeps the encoder close to its original geometry, which still limits drift."
         )
     return hopeless
-
-
-def some_of(names: Sequence[str]) -> str:
-    """Return up to ten names with commas, and the number of the others.
-
-    Example:
-        >>> some_of(["a", "b"]), some_of([str(number) for number in range(12)])
-        ('a, b', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more')
-    """
-    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def _of(count: int, seen: int) -> str:

@@ -22,7 +22,7 @@ from labelspace.training.description.sweep import sweep_texts
 from labelspace.training.engine import Training
 from labelspace.training.lacon.fit import choose_rate
 from labelspace.training.rows import Labelled, tokenize
-from labelspace.training.student.objective import StudentObjective, Taught
+from labelspace.training.student.objective import SoftLabelled, StudentObjective
 from labelspace.training.trainable import trainable_weights
 
 
@@ -89,7 +89,7 @@ def train_student(
         rows=digest_of([*documents, probabilities.tobytes().hex(), weights.tobytes().hex()]),
     )
     drawn = draw(weights, config.documents, seed=seed)
-    taught = Taught(
+    taught = SoftLabelled(
         tokenize(encoder, [documents[row] for row in drawn]),
         probabilities[drawn].astype(np.float32),
         weights[drawn].astype(np.float32),

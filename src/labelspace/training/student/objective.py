@@ -28,7 +28,7 @@ WINDOW = 50
 
 @final
 @dataclass(frozen=True)
-class Taught:
+class SoftLabelled:
     """Documents with a teacher's answers."""
 
     rows: Rows
@@ -61,7 +61,7 @@ class StudentObjective:
         encoder: Encoder,
         weights: Sequence[tuple[str, nn.Parameter]],
         anchors: Tensor,
-        documents: Taught,
+        documents: SoftLabelled,
         descriptions: Labelled,
         config: StudentConfig,
         *,
