@@ -60,6 +60,15 @@ def test_a_text_beside_the_table_is_refused(read):
         read("label,description,,\na,x,y,\nb,z,,\n")
 
 
+@pytest.mark.parametrize("line_break", ["\n", "\r\n"])
+@pytest.mark.parametrize("separator", [";", ","])
+def test_a_first_line_that_tells_excel_the_separator_is_no_header_and_counts_as_a_line(read, separator, line_break):
+    rows = [f"sep={separator}", f"label{separator}description", f"sports{separator}Matches.", f"art{separator}Films."]
+    assert read(line_break.join(rows)) == read(line_break.join(rows[1:]))
+    with pytest.raises(LabelFileError, match=r":5: no label in this row"):
+        read(line_break.join([*rows, f"{separator}Banks."]))
+
+
 @pytest.mark.parametrize("separator", [";", "\t", "|", ","])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
 def test_a_file_of_a_spreadsheet_is_read(tmp_path, separator, encoding):

@@ -46,6 +46,8 @@ ODD_BREAKS = re.compile("[\r\x85\u2028\u2029]")
 COLUMNS = ("label", "name", "phrase", "verbalizer", "description")
 SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 NUMBERED = re.compile(r"description[_ ]?(\d+)")
+SEPARATOR_LINE = re.compile(r"\Asep=.(?=\r?\n)")
+"""A first line that tells Excel the separator; which one it is shows in the header too."""
 
 
 def read_file(path: str | os.PathLike[str]) -> tuple[Any, FromFile]:
@@ -312,6 +314,7 @@ def _is_column(cell: str) -> bool:
 
 
 def _read_csv(text: str, file: str) -> tuple[Any, FromFile]:
+    text = SEPARATOR_LINE.sub("", text)  # its line break stays, so that lines keep their numbers
     mark = _separator(text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
     rows: list[tuple[int, list[str]]] = []
