@@ -72,6 +72,7 @@ def test_modules_are_found_in_the_package_without_an_import_of_their_own():
         labelspace.utils  # type: ignore[attr-defined]  # noqa: B018
 
 
+@pytest.mark.slow
 def test_fits_in_threads_leave_the_warnings_and_the_log_of_the_process_as_they_were(tiny_encoder_folder: Path):
     logger = logging.getLogger("transformers")
     before = list(warnings.filters), logger.level

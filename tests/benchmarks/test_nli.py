@@ -102,6 +102,7 @@ def head_piece(nli: Any, settings: Any, variant: str) -> Any:
     return next(piece for piece in nli.heads.head_pieces(settings) if piece.facts["variant"] == variant)
 
 
+@pytest.mark.slow
 def test_a_training_that_goes_on_call_by_call_gives_the_result_of_one_call(nli, data, tmp_path, capsys):
     whole = head_piece(nli, made(nli, data, tmp_path / "whole"), "triplet").work()
     capsys.readouterr()

@@ -172,6 +172,7 @@ def test_a_table_marks_missing_runs_and_compares_equal_samples(spaces, plant):
     assert report.ranges() == "Emotion 0.500 to 0.900.", "of the default alone"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("drawn", "written"), [(4, 5), (1, 10)])
 def test_the_corrected_deviation_of_overlapping_samples_is_that_of_new_ones(spaces, drawn, written):
     """Simulation: a score is a mean over descriptions of four labels, whose values are drawn in each round."""

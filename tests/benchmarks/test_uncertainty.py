@@ -508,6 +508,7 @@ def made_up_results(parts: Any) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.slow
 def test_every_block_of_the_page_is_made_from_the_results(parts, plant, monkeypatch):
     every = {**parts.report.BLOCKS, **parts.differences.BLOCKS}
     for module in (parts.report, parts.differences):

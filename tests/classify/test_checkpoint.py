@@ -39,6 +39,7 @@ def straight() -> Any:
     return of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "number"), AT)
 def test_a_fit_stopped_anywhere_resumes_to_the_same_bits(kind: str, number: int, straight: Any, tmp_path: Path):
     place, told = tmp_path / "run", list[int]()

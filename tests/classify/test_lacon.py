@@ -791,6 +791,7 @@ def test_sentence_transformers_opens_the_folder_and_nothing_in_it_is_a_pickle(le
         assert words in card, words
 
 
+@pytest.mark.slow
 def test_the_card_tells_no_score_of_other_labels(make: Maker, tmp_path: Path):
     clf = make(validation=0.25).fit(TEXTS, Y)
     change = {

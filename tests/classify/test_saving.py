@@ -255,6 +255,7 @@ def test_a_loaded_model_can_be_edited_and_fitted_again(fitted: Maker, tmp_path: 
     assert (load(again.save(tmp_path / "model")).predict(TEXTS) == again.predict(TEXTS)).all()
 
 
+@pytest.mark.slow
 def test_a_loaded_model_fits_from_the_base_encoder(space: LabelSpace, tiny_encoder_folder: Path, tmp_path: Path):
     base = str(tiny_encoder_folder)
     clf = DescriptionClassifier(space, base, max_steps=6, learning_rate=1e-2).fit()

@@ -54,6 +54,7 @@ def draft(run, labels, pool, tiny_encoder_folder, tmp_path):
     return go
 
 
+@pytest.mark.slow
 def test_drafts_that_raise_the_estimate_are_written_and_marked_and_the_control_stands_beside(
     draft, pool, tmp_path, monkeypatch
 ):

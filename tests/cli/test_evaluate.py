@@ -85,6 +85,7 @@ def test_the_rejection_curve_can_be_printed_as_json(run, saved, documents, tmp_p
     assert told["metrics"] == plain["metrics"]
 
 
+@pytest.mark.slow
 def test_the_models_own_uncertainty_has_the_first_rejection_curve(run, documents, tiny_encoder_folder, tmp_path):
     from labelspace import UncertaintyClassifier
 

@@ -31,6 +31,7 @@ def line(label_file, pool, tiny_encoder_folder, tmp_path):
     return (*start, "--out", tmp_path / "model", *QUICK)
 
 
+@pytest.mark.slow
 def test_precision_and_length_reach_the_encoder_the_views_and_the_student(run, line, tiny_encoder_folder, tmp_path):
     compute = ("--dtype", "float32", "--max-tokens", "9", "--device", "cpu", "--offline")
     views = ("--views", f"{tiny_encoder_folder},zero-shot:{tiny_encoder_folder},words")

@@ -82,6 +82,7 @@ def pool(tmp_path):
     return file
 
 
+@pytest.mark.slow
 def test_lint_with_a_pool_says_which_descriptions_hurt(run, label_file, pool, tiny_encoder_folder, tmp_path):
     figure = tmp_path / "advice.png"
     result = run("lint", label_file, "--pool", pool, "--encoder", tiny_encoder_folder, "--figure", figure)

@@ -243,6 +243,7 @@ def test_a_slow_view_is_asked_where_the_fast_ones_are_unsure(make):
     assert sure[asked].max() <= sure[~asked].min()
 
 
+@pytest.mark.slow
 def test_the_pool_can_be_a_file(make, fitted, tmp_path):
     (tmp_path / "pool.csv").write_text("text\n" + "\n".join(POOL) + "\n")
     clf = make().fit(str(tmp_path / "pool.csv"))
@@ -615,6 +616,7 @@ def test_a_fitted_view_keeps_its_temperature_beside_others(make, tiny_encoder_fo
     assert clf.model_.head_.scales == (1, 0.5)
 
 
+@pytest.mark.slow
 def test_a_student_that_is_an_encoder_of_other_settings_is_not_the_view_of_its_name(make, tiny_encoder_folder):
     tiny = str(tiny_encoder_folder)
     for given, steps in ((Encoder(tiny, max_tokens=9), 4), (Encoder(tiny), 2), (tiny, 2)):

@@ -87,6 +87,7 @@ def test_a_consensus_is_as_sure_as_it_is_likely_to_be_right_and_its_card_says_so
         assert "Every text gets a label" in card
 
 
+@pytest.mark.slow
 def test_the_card_of_a_consensus_tells_no_accuracy_of_other_labels(tiny_encoder_folder, tmp_path):
     views = [f"zero-shot:{tiny_encoder_folder}", "words"]
     clf = ConsensusClassifier(SPACE, views, student=None, config={"guards": False}).fit(TEXTS).model_

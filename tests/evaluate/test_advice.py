@@ -201,6 +201,7 @@ def test_documents_without_a_word_of_the_labels_are_noted_and_refused_if_answers
     assert any("different languages" in note for note in notes), "answers follow words, so it is a note"
 
 
+@pytest.mark.slow
 def test_documents_outside_of_all_labels_are_left_out_as_the_classifier_answers_none(encoder):
     rain = [f"rain {row}" for row in range(40)]
     sports = ["the team match coach 3", "the player team match 4"]

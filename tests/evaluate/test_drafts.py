@@ -62,6 +62,7 @@ def test_a_draft_that_says_nothing_new_does_not_stay(judge):
     assert choice.chosen == choice.before
 
 
+@pytest.mark.slow
 def test_a_rise_that_neutral_texts_reach_too_keeps_nothing(judge):
     neutral = judge._neutral(GOOD)
     choice = judge.choose(neutral)

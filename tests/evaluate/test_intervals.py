@@ -59,6 +59,7 @@ def test_with_few_rows_right_or_wrong_macro_f1_has_no_interval_and_accuracy_has_
     assert 0.1 < found.accuracy.high - found.accuracy.low < 0.4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("none", [False, True])
 def test_the_interval_of_macro_f1_has_the_spread_of_a_loop_over_rows(none):
     targets, predicted = rows_of_labels(150, 4, 0.6, seed=8)
@@ -197,6 +198,7 @@ def test_models_that_answer_no_row_alike_have_no_interval_in_macro_f1():
     assert ends(found.accuracy)[0] > 0.5
 
 
+@pytest.mark.slow
 def test_two_models_that_do_not_differ_are_seldom_told_apart():
     told = np.zeros(2)
     for seed in range(200):

@@ -168,6 +168,7 @@ def test_every_example_of_the_document_is_answered(alone: Service):
     assert tried == 6
 
 
+@pytest.mark.slow
 def test_the_document_is_valid_openapi(alone: Service, keyed: Service):
     for found in (alone, keyed):
         document = found.http.get("/openapi.json", headers={"Authorization": "Bearer first-key"}).json()

@@ -170,6 +170,7 @@ def test_the_true_risk_is_above_the_target_in_no_more_runs_than_promised(case):
         assert naive > 2 * SLACK, "the runs would show it"
 
 
+@pytest.mark.slow
 def test_choosing_between_two_measures_is_safe_if_both_share_the_chance():
     """Both measures are uninformative and every limit is a mistake; choosing the better one picks the lucky one."""
     one = better = sharing = 0
