@@ -133,13 +133,14 @@ def test_the_checkpoint_of_other_rows_or_another_encoder_is_refused(
 def test_a_learning_rate_chosen_before_the_stop_is_not_searched_again(
     straight: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    whole = straight("description")
     with pytest.raises(Stop):
         fit("description", tmp_path / "run", (stop_at(2),))
     assert kind_of(tmp_path / "run") is None, "there are no weights before the first look"
     monkeypatch.setattr(
         description.fit, "choose_learning_rate", lambda *_, **__: pytest.fail("the rate was searched again")
     )
-    assert facts_of(fit("description", tmp_path / "run")) == straight("description")
+    assert facts_of(fit("description", tmp_path / "run")) == whole
 
 
 @pytest.mark.parametrize(("kind", "number"), [("description", 14), ("lacon", 25), ("uncertainty", 8)])
