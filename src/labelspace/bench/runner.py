@@ -102,7 +102,7 @@ def run(
         unverbalized: treatment of rows whose class has no hypothesis: `"leave_out"`, or `"class_0"` as in the authors'
             harness; None: `"class_0"` for the protocol `"paper"`, else `"leave_out"`.
         data: folder of the data sets; None: the hub, see `find_tasks`.
-        bootstrap: samples for the 95 % interval of macro-F1 over texts; 0: no interval, of accuracy neither.
+        bootstrap: samples for the 95 % interval of macro-F1 over texts; 0: no interval, not even of accuracy.
         nli: folder or file of NLI pairs, to measure each model's AUROC as well (Figure 3b); None: no AUROC.
         dtype: `"auto"`, `"float32"` or `"bfloat16"`.
         device: a torch device, or `"auto"`.

@@ -164,7 +164,7 @@ def cuts_of_rows(labels: Sequence[str], scores: NDArray[np.float32], truth: Trut
 
 
 def clear_cut(values: NDArray[np.float64], *, clearly: float = CLEARLY) -> float:
-    """Return where the upper of two Gaussians becomes likelier; infinity if it does nowhere on the way.
+    """Return where the upper of two Gaussians becomes likelier; infinity if nowhere, or if they are not clearly apart.
 
     Args:
         values: [text] standardised scores of a label.

@@ -127,17 +127,10 @@ def score_intervals(counts: csr_array) -> Intervals:
         >>> [round(end, 2) for end in found.macro_f1]
         [0.9, 0.84, 0.95]
     """
-    own, rows = counts.sum(axis=1), counts.tocoo()
-    labels, total = len(own), int(own.sum())
+    labels, rows = counts.shape[0], counts.tocoo()
     cells = np.stack([rows.row, np.where(rows.col == labels, -1, rows.col)], axis=1).astype(np.int64)
     weights = rows.data.astype(np.int64)
-    right = int(weights[cells[:, 0] == cells[:, 1]].sum())
-    [value] = cell_scores(cells, weights[None], labels, "macro_f1")
-    macro_f1 = Interval(float(value), None, None)
-    if FEW <= right <= total - FEW:
-        drawn = [cell_scores(cells, block, labels, "macro_f1") for block in _draws(weights, labels)]
-        macro_f1 = around(float(value), np.concatenate(drawn), least=0.0)
-    return Intervals(macro_f1, Interval(right / total, *wilson(right, total)))
+    return Intervals(*(_interval_of(cells, weights, labels, metric) for metric in ("macro_f1", "accuracy")))
 
 
 @final
@@ -291,6 +284,18 @@ def interval(
     check_choice("metric", metric, SCORES)
     check_number("repeats", repeats, least=1, whole=True)
     cells, counts = _confusion_cells(targets, predicted, names_count)
+    return _interval_of(cells, counts, names_count, metric, repeats=repeats, seed=seed)
+
+
+def _interval_of(
+    cells: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    names_count: int,
+    metric: str,
+    *,
+    repeats: int | None = None,
+    seed: int = 0,
+) -> Interval:
     right, total = int(counts[cells[:, 0] == cells[:, 1]].sum()), int(counts.sum())
     if metric == "accuracy":
         return Interval(right / total, *wilson(right, total))

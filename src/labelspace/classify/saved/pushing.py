@@ -70,7 +70,6 @@ def _refuse_other_files(files: list[str]) -> None:
 
 @contextlib.contextmanager
 def _in_plain_words(name: str) -> Iterator[None]:
-
     try:
         yield
     except (request_error(), OSError, ValueError, RuntimeError) as error:
