@@ -127,7 +127,7 @@ def score_intervals(counts: csr_array) -> Intervals:
         >>> [round(end, 2) for end in found.macro_f1]
         [0.9, 0.84, 0.95]
     """
-    labels, rows = counts.shape[0], counts.tocoo()
+    labels, rows = len(counts.sum(axis=1)), counts.tocoo()
     cells = np.stack([rows.row, np.where(rows.col == labels, -1, rows.col)], axis=1).astype(np.int64)
     weights = rows.data.astype(np.int64)
     return Intervals(*(_interval_of(cells, weights, labels, metric) for metric in ("macro_f1", "accuracy")))
