@@ -164,7 +164,7 @@ def test_a_text_that_was_meant_for_a_removed_label_stays_on_no_other(studio: Stu
     studio.page.wait_for_selector('#problem:has-text("have changed since the page showed them")')
     studio.page.wait_for_selector("#label-1-name", state="detached")
     assert studio.session.file.draft.labels == (kept,)
-    assert studio.at("#label-0-phrase").input_value() == (kept.phrase or "")
+    until(studio, lambda: studio.at("#label-0-phrase").input_value() == (kept.phrase or ""))
     studio.page.unroute("**/api/edit")
     studio.errors.clear()
 
