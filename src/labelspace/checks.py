@@ -184,11 +184,11 @@ def import_optional(module: str, *, package: str, extra: str, purpose: str) -> M
         raise MissingDependencyError(package, extra, purpose) from error
 
 
-def check_keys(where: str, given: Iterable[Any], known: Iterable[str]) -> None:
+def check_keys(where: str, given: Iterable[Any], known: Iterable[str], *, what: str = "option") -> None:
     """Raise ConfigError for the first unknown key, naming the closest known one."""
     known = list(known)
     for key in given:
         if key not in known:
             raise ConfigError(
-                f"{where} has no option {key!r}.{did_you_mean(str(key), known)} Known: {', '.join(known)}."
+                f"{where} has no {what} {key!r}.{did_you_mean(str(key), known)} Known: {', '.join(known)}."
             )

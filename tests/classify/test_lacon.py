@@ -175,6 +175,32 @@ def test_a_config_with_an_unknown_setting_is_refused(config: Any, message: str):
         LaConClassifier(config=config).training_config()
 
 
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        (
+            {"batch_size": 32},
+            r"^batch_size is a setting of LaConClassifier, not an argument; pass config=\{'batch_size': \.\.\.\}\.$",
+        ),
+        ({"epoch": 3}, r"^LaConClassifier has no argument 'epoch'\. Did you mean 'epochs'\? Known: labels, encoder, "),
+    ],
+    ids=str,
+)
+def test_a_keyword_that_is_no_argument_is_refused_with_its_place(named: dict[str, Any], message: str):
+    with pytest.raises(ConfigError, match=message):
+        LaConClassifier(**named)
+
+
+def test_a_subclass_may_have_arguments_of_its_own():
+    class Cautious(LaConClassifier):
+        def __init__(self, caution: float = 0.9) -> None:
+            super().__init__(min_probability=caution)
+
+    assert Cautious(caution=0.8).min_probability == 0.8
+    with pytest.raises(ConfigError, match="Cautious has no argument 'epochs'"):
+        Cautious(**{"epochs": 3})
+
+
 def test_arguments_and_config_merge_into_one_configuration():
     made = LaConClassifier(epochs=3, config={"heads": 2, "init": "random"}).training_config()
     assert made == LaConConfig(epochs=3, heads=2, init="random")

@@ -22,7 +22,7 @@ from labelspace.classify.none_of_these import coverage_of, left_out
 from labelspace.classify.saved.saving import write
 from labelspace.classify.saved.state import SavedFit, State
 from labelspace.classify.scored_rows import scored_rows, scored_sets
-from labelspace.classify.settings import whole_config
+from labelspace.classify.settings import hinting, whole_config
 from labelspace.config.saved import SavedConfig
 from labelspace.corpus import Documents, Kind
 from labelspace.errors import ConfigError, InputError
@@ -228,6 +228,11 @@ class Classifier(Fitted, Answering):
 
     not_parameters: ClassVar[tuple[str, ...]] = ("labels", "encoder", "checkpoint", "callbacks", "verbose")
     """Constructor arguments that are not saved as parameters."""
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        if "__init__" in vars(cls):
+            cls.__init__ = hinting(cls.__init__)
 
     if TYPE_CHECKING:
 

@@ -1,7 +1,8 @@
 """Merging of constructor arguments with the fields of their configuration."""
 
+import functools
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
 
@@ -15,6 +16,24 @@ Config = TypeVar("Config", bound=SavedConfig)
 def own_arguments(cls: type) -> tuple[str, ...]:
     """Return the arguments of a class's constructor, in order."""
     return tuple(inspect.signature(cls).parameters)
+
+
+def hinting(init: Callable[..., None]) -> Callable[..., None]:
+    """Return a constructor that says where an unknown keyword belongs, in place of Python's TypeError."""
+    known = [*inspect.signature(init).parameters][1:]
+
+    @functools.wraps(init)
+    def hinted(self: Any, *arguments: Any, **named: Any) -> None:
+        settings = [field.name for field in fields(self.config_class)] if "config" in known else []
+        for key in named:
+            if key in settings and key not in known:
+                raise ConfigError(
+                    f"{key} is a setting of {type(self).__name__}, not an argument; pass config={{{key!r}: ...}}."
+                )
+        check_keys(type(self).__name__, named, known, what="argument")
+        init(self, *arguments, **named)
+
+    return hinted
 
 
 def merged(model: Any, made: type[Config]) -> Config:
