@@ -201,6 +201,16 @@ def test_a_subclass_may_have_arguments_of_its_own():
         Cautious(**{"epochs": 3})
 
 
+def test_a_subclass_may_pass_keywords_on():
+    class Cautious(LaConClassifier):
+        def __init__(self, caution: float = 0.9, **others: Any) -> None:
+            super().__init__(min_probability=caution, **others)
+
+    assert Cautious(caution=0.8, epochs=3).epochs == 3
+    with pytest.raises(ConfigError, match="has no argument 'epoch'"):
+        Cautious(epoch=3)
+
+
 def test_arguments_and_config_merge_into_one_configuration():
     made = LaConClassifier(epochs=3, config={"heads": 2, "init": "random"}).training_config()
     assert made == LaConConfig(epochs=3, heads=2, init="random")
@@ -363,7 +373,7 @@ def test_the_fewer_the_rows_the_more_the_descriptions_weigh(make: Maker):
 def test_descriptions_that_the_rows_contradict_are_left_out(make: Maker):
     """Each label is described by the rows of the other, so every nearest description is wrong."""
     one, other = TEXTS[0], TEXTS[8]
-    texts, y = [one] * 4 + [other] * 4, ["sports"] * 4 + ["world"] * 4
+    texts, y = [f"{text} {row}" for text in (one, other) for row in range(4)], ["sports"] * 4 + ["world"] * 4
     still = {"learning_rate": 1e-9, "head_learning_rate": 1e-9, "max_steps": 1}
     clf = make(labels={"sports": [other], "world": [one]}, **still).fit(texts, y)
     fit = clf.fit_result_
@@ -646,7 +656,7 @@ def test_a_label_with_far_fewer_rows_than_another_is_told(make: Maker):
 
 @pytest.mark.filterwarnings("ignore:'world' has few or no labelled rows")
 def test_a_label_with_few_rows_is_placed_anew_after_training(make: Maker):
-    X, y = [*TEXTS[:8], *TEXTS[:8], TEXTS[8]], [*Y[:8], *Y[:8], "world"]
+    X, y = [*TEXTS[:8], *(f"{text} again" for text in TEXTS[:8]), TEXTS[8]], [*Y[:8], *Y[:8], "world"]
     clf = make(epochs=2, max_steps=None).fit(X, y)
     space, encoder, rows = clf.label_space_.reorder(sorted(set(Y))), clf.encoder_, tokenize(clf.encoder_, X)
     targets = np.array([space.index(name) for name in y])

@@ -373,6 +373,11 @@ def test_a_pool_beside_labelled_rows_sets_the_limit_for_none_of_these(
     told = json.loads(result.stdout)
     assert (told["none"]["way"], told["none"]["documents"], told["fit"]["unlabelled"]) == ("left-out", 60, 0)
     assert 0 < told["none"]["share"] < 1
+    again = fit_labelled(run, label_file, tmp_path / "m", documents, tmp_path / "m2")
+    assert (
+        f"note: {tmp_path / 'm'} lends its encoder alone: its limit for 'none of these' is not taken over."
+        in again.stderr
+    )
     # The same rows train the same model: the pool has no part in it.
     fit_labelled(run, label_file, tiny_encoder_folder, documents, tmp_path / "without")
     texts = tiny_rows(60)[0]

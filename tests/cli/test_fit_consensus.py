@@ -109,6 +109,7 @@ def test_known_shares_of_the_labels_are_met_on_the_pool(run, refused, line, tmp_
     for words, told in (
         ("sports=1", "prior must give each label a share (sports, money). Got {'sports': 1.0}"),
         ("sports=1,money=much", "--prior must be LABEL=SHARE,... with numbers. Got 'money=much'"),
+        ("sports=0,4,money=0,6", "Got '4' without a label; write shares with a point, as in 0.4."),
         ("sports=1,money=0", "prior['money'] must be a number above 0"),
         ("sports=1,money=1,sports=2", "--prior names 'sports' twice"),
         ("", "prior must give"),

@@ -26,6 +26,21 @@ def test_lint_accepts_a_good_file(run, label_file):
     assert result.stdout == f"{label_file}: 2 labels, 6 descriptions: nothing to find fault with\n"
 
 
+def test_lint_proposes_an_encoder_that_reads_the_language(run, tmp_path):
+    file = tmp_path / "labels.yaml"
+    german = "Die Bahn ist nicht pünktlich, und der Bus kommt auch zu spät."
+    label = f"name: Verkehr\n  descriptions: ['{german}', 'Auf der Straße {german}']"
+    file.write_text(f"labels:\n- {label}\n- name: Sport\n", encoding="utf-8")
+    assert "--encoder multilingual-e5-base" in run("lint", file).stderr
+    file.write_text(
+        "labels:\n- name: 体育\n  descriptions: [球队赢了比赛。]\n- name: 财经\n  descriptions: [银行降低利率。]\n",
+        encoding="utf-8",
+    )
+    assert "--encoder multilingual-e5-base" in run("lint", file).stderr
+    file.write_text("labels: [sports, money]\n")
+    assert "--encoder all-MiniLM-L6-v2" in run("lint", file).stderr
+
+
 def test_lint_names_errors_first_and_exits_with_1(run, bad_file):
     result = run("lint", bad_file)
     assert result.exit_code == 1

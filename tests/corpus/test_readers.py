@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+import unicodedata
 import warnings
 
 import pyarrow as pa
@@ -282,6 +283,14 @@ def test_a_missing_column_is_refused_before_anything_is_read(tmp_path, suffix):
         open_table(path, text_column="txt")
     with pytest.raises(ColumnError, match="has no column 'label'"):
         open_table(path, label_column="label")
+
+
+def test_a_column_in_another_form_of_unicode_is_named_as_such(tmp_path):
+    (tmp_path / "in.csv").write_text(unicodedata.normalize("NFD", "Äußerung,id") + "\nx,1\n", encoding="utf-8")
+    with pytest.raises(
+        ColumnError, match=r"'Äußerung'\. It has one in another form of Unicode; copy the name from it\."
+    ):
+        open_table(tmp_path / "in.csv", text_column="Äußerung")
 
 
 def test_files_of_a_glob_must_share_their_columns(tmp_path):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labelspace.encoders import Encoder
-from labelspace.encoders.passages import passages, spans
+from labelspace.encoders.passages import passages, sentences, spans
 
 SENTENCES = [f"the team number {number} won the match." for number in range(40)]
 
@@ -31,6 +31,20 @@ def test_every_passage_fits_and_is_whole_sentences(encoder: Encoder):
         own = [sentence for sentence in SENTENCES if sentence in passage]
         assert " ".join(own) == passage
     assert {sentence for sentence in SENTENCES for passage in found if sentence in passage} == set(SENTENCES)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ('He said: "No."', "Then he went."),
+        ("Er sagte: „Nein.“", "Dann ging er."),
+        ("Er sagte: »Nein.«", "Dann ging er."),
+        ("Il dit : « Non.\u00a0»", "Puis il part."),
+        ("He left.", "“No,” she said."),
+    ],
+)
+def test_quotes_that_close_a_sentence_belong_to_it(first: str, second: str):
+    assert [sentence.strip() for sentence in sentences(f"{first} {second}")] == [first, second]
 
 
 def test_without_overlap_only_the_last_passage_repeats_sentences(encoder: Encoder):

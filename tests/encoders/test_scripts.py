@@ -1,14 +1,16 @@
-"""An encoder says once that its vocabulary does not know the language of some texts."""
+"""An encoder says once that it does not know the language of some texts."""
 
 import json
 import shutil
+import unicodedata
 import warnings
 from pathlib import Path
 
 import pytest
+import yaml
 
 from labelspace.encoders import Encoder
-from labelspace.encoders.scripts import is_other, is_unread, unread_text
+from labelspace.encoders.scripts import is_other, is_unread, language_of, unread_text
 from labelspace.errors import LabelSpaceWarning
 
 THAI = "ทีมฟุตบอลไทยชนะการแข่งขันเมื่อวานนี้"
@@ -105,3 +107,54 @@ def test_a_vocabulary_that_knows_a_script_has_few_unknown_tokens_and_few_tokens_
     assert is_unread(chinese, tokens=3 * characters, unknown=0)  # a token for each byte
     assert not is_unread([RUSSIAN], tokens=len(RUSSIAN) // 3, unknown=0)
     assert is_unread([RUSSIAN], tokens=len(RUSSIAN) * 2 // 3, unknown=0)
+
+
+LANGUAGES = list(yaml.safe_load(Path("tests/data/languages.yaml").read_text(encoding="utf-8")).items())
+ENGLISH = [
+    "A new law was passed by the government, and it is not good for the poor.",
+    "I am on the train that is late, in a care home van.",
+    "Die hard is a film that we have to see; do it on Sunday.",
+]
+
+
+@pytest.mark.parametrize(("language", "text"), LANGUAGES)
+def test_a_language_is_told_by_its_commonest_words(language: str, text: str):
+    assert language_of([text]) == language
+    assert language_of([unicodedata.normalize("NFD", text)]) == language
+    assert language_of([text, *ENGLISH, *ENGLISH]) is None, "most texts are English"
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ENGLISH,
+        [],
+        ["Der Zug ist spät."],
+        ["iPhone 12 case black silicone"] * 9,
+        [RUSSIAN] * 9,
+        ["12 Main Street, New Orleans, LA 70112"] * 9,
+        ["mail to jo.doe@acme.com"] * 9,
+        ["os.path.join(os.getcwd(), name)"] * 9,
+        ["Los Angeles, CA: Van Persie and van Dijk, Eau de Toilette"] * 9,
+        ["na na na na, NA NA, se na"] * 9,
+    ],
+)
+def test_no_language_is_told_of(texts: list[str]):
+    assert language_of(texts) is None
+
+
+def test_an_encoder_of_english_says_once_that_texts_seem_to_be_of_another_language():
+    encoder = Encoder("tests/data/tiny-bert")
+    german = dict(LANGUAGES)["German"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoder.encode([german])  # nothing is known about the tiny encoder
+        encoder.name = "intfloat/multilingual-e5-small"
+        encoder.encode([german])
+        encoder.name = "all-MiniLM-L6-v2"
+        encoder.encode(ENGLISH)
+    with pytest.warns(LabelSpaceWarning, match="all-MiniLM-L6-v2 was trained on English, and texts seem to be German"):
+        encoder.encode([german])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoder.encode([german])

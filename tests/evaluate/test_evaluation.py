@@ -18,7 +18,7 @@ from labelspace import ConsensusClassifier, LabelSpace, LaConClassifier, ZeroSho
 from labelspace.classify import WordsClassifier, distinct
 from labelspace.cli.printing import print_pairs
 from labelspace.encoders import Encoder
-from labelspace.errors import ColumnError, ConfigError, InputError
+from labelspace.errors import ColumnError, ConfigError, InputError, LabelSpaceWarning
 from labelspace.evaluate import abstaining_scorer, evaluate, evaluate_table, evaluation, write_result
 from labelspace.evaluate.provenance import REQUIRED
 from labelspace.evaluate.report import most_frequent_confusions
@@ -340,7 +340,8 @@ def test_frequent_confusions_come_largest_first_and_hold_abstentions():
 
 
 def test_the_scores_have_intervals(trained, texts, names):
-    texts, own = texts * 4, trained.predict(texts * 4).tolist()
+    texts = [f"{text} {time}" for time in range(4) for text in texts]
+    own = trained.predict(texts).tolist()
     own[:8] = [next(name for name in names if name != answer) for answer in own[:8]]
     found = evaluate(trained, texts, own, baselines=False)
     for interval, score in zip(found.intervals, (found.metrics.macro_f1, found.metrics.accuracy), strict=True):
@@ -355,6 +356,13 @@ def test_the_scores_have_intervals(trained, texts, names):
     right = evaluate(trained, texts, trained.predict(texts), baselines=False)
     assert "macro-F1 (too few rows), accuracy 0." in right.to_text()
     assert right.to_dict()["intervals"]["macro_f1"] == {"value": 1.0, "low": None, "high": None}
+
+
+def test_copies_of_documents_are_told_because_intervals_take_rows_as_independent(untrained, texts, names):
+    with pytest.warns(
+        LabelSpaceWarning, match=rf"^{2 * len(texts)} of the {3 * len(texts)} documents repeat another\."
+    ):
+        evaluate(untrained, texts * 3, list(names) * 3, baselines=False)
 
 
 @pytest.mark.parametrize("none", [False, True])

@@ -76,3 +76,10 @@ def test_a_fit_is_told_in_words_and_told_alike_after_loading(
 @pytest.mark.parametrize("name", sorted({*CLASSIFIERS} - {"zero-shot"}))
 def test_the_fit_of_a_folder_of_an_earlier_version_is_told_too(name: str, tmp_path: Path):
     assert "steps" in dict(load(old_folder(name, tmp_path)).fit_result_.summary())
+
+
+def test_the_losses_of_batches_are_told_as_means_of_a_tenth_of_the_updates(tiny_encoder_folder: Path):
+    clf = LaConClassifier(LABELS, tiny_encoder_folder, description_steps=0, config={"max_steps": 20}).fit(TEXTS, Y)
+    losses = clf.fit_result_.curve.losses
+    first, last = sum(losses[:2]) / 2, sum(losses[-2:]) / 2
+    assert dict(clf.fit_result_.summary())["loss"].startswith(f"{first:.4f} -> {last:.4f}, means of 2 updates, in ")

@@ -83,9 +83,11 @@ KINDS = [
 ]
 
 
-def train(encoder: Encoder, space: LabelSpace, *, seed: int = 0, callbacks: tuple = (), **options: Any) -> Any:
-    config = LaConConfig(**{**FAST, **options})
-    return train_on_labels(encoder, space, TEXTS, TARGETS, config, meaningful=True, seed=seed, callbacks=callbacks)
+def train(
+    encoder: Encoder, space: LabelSpace, *, seed: int = 0, copies: int = 1, callbacks: tuple = (), **options: Any
+) -> Any:
+    config, told = LaConConfig(**{**FAST, **options}), {"seed": seed, "callbacks": callbacks}
+    return train_on_labels(encoder, space, TEXTS * copies, np.tile(TARGETS, copies), config, meaningful=True, **told)
 
 
 def head_of(head: str = "vanilla", *, classifies: bool = False, dim: int = 32) -> LaConHead:
@@ -593,6 +595,14 @@ def test_the_rate_is_lower_for_wide_encoders_and_with_a_prior(encoder: Encoder, 
         assert fit.curve.head_learning_rate == pytest.approx(1e-3 * own)
     _, fit = train(encoder, space, learning_rate="auto", head_learning_rate=1e-3, max_steps=1, description_weight=0.5)
     assert (fit.curve.learning_rate, fit.curve.head_learning_rate) == (1e-4, 1e-3), "a given weight lowers none"
+
+
+def test_copies_of_rows_say_nothing_new_about_the_descriptions(encoder: Encoder, space: LabelSpace):
+    _, once = train(encoder, space, max_steps=1)
+    _, four = train(encoder, space, copies=4, max_steps=1)
+    assert four.prior == once.prior
+    assert four.labelled == 4 * once.labelled
+    assert four.curve.head_learning_rate == once.curve.head_learning_rate
 
 
 # ---- training

@@ -20,7 +20,10 @@ def own_arguments(cls: type) -> tuple[str, ...]:
 
 def hinting(init: Callable[..., None]) -> Callable[..., None]:
     """Return a constructor that says where an unknown keyword belongs, in place of Python's TypeError."""
-    known = [*inspect.signature(init).parameters][1:]
+    parameters = [*inspect.signature(init).parameters.values()][1:]
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return init  # it passes them on, and the constructor that gets them is hinting
+    known = [parameter.name for parameter in parameters]
 
     @functools.wraps(init)
     def hinted(self: Any, *arguments: Any, **named: Any) -> None:

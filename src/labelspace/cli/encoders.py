@@ -30,13 +30,12 @@ def encoders_command(as_json: AsJson = False) -> None:
         ("pool", "left"),
         ("tokens", "right"),
         ("licence", "left"),
-        ("rate", "right"),
+        ("lang", "right"),
         ("code", "left"),
         ("here", "left"),
     ):
         table.add_column(heading, justify=justify, no_wrap=True)  # pyright: ignore[reportArgumentType]
     for spec in KNOWN_ENCODERS:
-        rate = spec.base_learning_rate
         table.add_row(
             spec.short_name,
             f"{spec.parameters / 1e6:.0f}M",
@@ -44,12 +43,12 @@ def encoders_command(as_json: AsJson = False) -> None:
             spec.pooling,
             str(spec.max_tokens or "-"),
             spec.licence,
-            f"{rate:.0e}".replace("e-0", "e-") if rate else "-",
+            "en" if spec.languages == "English" else spec.languages,
             "own" if spec.remote_code else "-",
             places[spec.name] or ("login" if spec.gated else "-"),
         )
     console().print(table)
     print(
-        "\nrate: the authors' learning rate. own code: needs --trust-remote-code. here: which copy this machine has;\n"
-        f"-: it would be downloaded. Default: {DEFAULT_ENCODER}. Prompts and hub names: --json."
+        "\nlang: en for English only, or about how many languages. own code: needs --trust-remote-code. here: which\n"
+        f"copy this machine has; -: it would be downloaded. Default: {DEFAULT_ENCODER}. More: --json."
     )

@@ -49,7 +49,7 @@ from labelspace.config.fields import Setting
 from labelspace.encoders import DEFAULT_ENCODER
 from labelspace.errors import ConfigError, InputError, LabelFileError, OutputError, unsaid, warn
 from labelspace.folders import check_writable
-from labelspace.header import CLASSIFIER, UNFINISHED, check_place, kind_of
+from labelspace.header import CLASSIFIER, UNFINISHED, check_place, kind_of, peek
 from labelspace.labels import LabelSpace, lint
 from labelspace.labels.document import SEPARATOR
 from labelspace.shell import command_line
@@ -215,6 +215,8 @@ def fit_command(
     )
     if warned:
         note(f"lint has {warned} warning{'s' if warned > 1 else ''}: {command_line('labelspace', 'lint', labels)}")
+    if limit is None and "none" in peek(Path(encoder).expanduser()):
+        note(f"{encoder} lends its encoder alone: its limit for 'none of these' is not taken over.")
     if METHODS[method].config is not None:
         settings |= {"seed": seed, "checkpoint": checkpoint, "verbose": not quiet}
     if method == "consensus":
@@ -272,6 +274,10 @@ def _prior(words: str | None, space: LabelSpace) -> dict[str, float] | None:
     found: dict[str, float] = {}
     for pair in label_names(words):
         name, _, share = (part.strip() for part in pair.rpartition("="))
+        if not name and share.isdigit():
+            raise ConfigError(
+                f"--prior must be LABEL=SHARE,... Got {pair!r} without a label; write shares with a point, as in 0.4."
+            )
         if name in found:
             raise ConfigError(f"--prior names {name!r} twice; keep one.")
         try:

@@ -25,6 +25,8 @@ from labelspace.cli.sampling import sample_rows
 from labelspace.cli.settings import check_of_use
 from labelspace.config import EncodingConfig
 from labelspace.encoders import DEFAULT_ENCODER
+from labelspace.encoders.registry import MULTILINGUAL
+from labelspace.encoders.scripts import is_other, language_of
 from labelspace.errors import ConfigError, LabelSpaceError
 from labelspace.labels import Finding, LabelSpace, lint
 from labelspace.shell import command_line
@@ -112,7 +114,10 @@ def lint_command(
         if advice is not None:
             print(f"\n{advice}")
         elif encoder is None and not counts["error"]:
-            command = command_line("labelspace", "lint", file, "--encoder", "all-MiniLM-L6-v2")
+            told = [text for label in space.labels for text in label.descriptions]
+            foreign = language_of(told) is not None or 2 * sum(map(is_other, told)) > len(told)
+            reader = MULTILINGUAL if foreign else DEFAULT_ENCODER
+            command = command_line("labelspace", "lint", file, "--encoder", reader.partition("/")[2])
             note(f"meanings are compared too with: {command}")
     return int(bool(counts["error"] or (strict and counts["warning"])))
 

@@ -1,5 +1,6 @@
 """Wording shared by messages about files, tables and columns."""
 
+import unicodedata
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -27,4 +28,7 @@ def listed(schema: pa.Schema) -> str:
 def missing_column(where: str, name: str, columns: Sequence[str]) -> ColumnError:
     """Return the error for a missing column."""
     listed = ", ".join(columns) or "none"
-    return ColumnError(f"{where} has no column {name!r}.{did_you_mean(name, columns)} Its columns: {listed}.")
+    same = [column for column in columns if unicodedata.normalize("NFC", column) == unicodedata.normalize("NFC", name)]
+    # They look alike: macOS writes an umlaut as two characters.
+    hint = " It has one in another form of Unicode; copy the name from it." if same else did_you_mean(name, columns)
+    return ColumnError(f"{where} has no column {name!r}.{hint} Its columns: {listed}.")

@@ -17,9 +17,9 @@ from labelspace.encoders.batching import plan_batches, windows
 from labelspace.encoders.packed import POOLINGS, PackedTransformer
 from labelspace.encoders.plain import PlainFolder
 from labelspace.encoders.precision import choose_device, choose_dtype
-from labelspace.encoders.registry import DEFAULT_ENCODER, EncoderSpec
+from labelspace.encoders.registry import DEFAULT_ENCODER, MULTILINGUAL, EncoderSpec, find_spec
 from labelspace.encoders.resolve import check_remote_code, resolve
-from labelspace.encoders.scripts import unread_text
+from labelspace.encoders.scripts import language_of, unread_text
 from labelspace.encoders.side_by_side import side_by_side
 from labelspace.errors import ConfigError, InputError, warn
 from labelspace.header import refuse_no_encoder
@@ -277,23 +277,33 @@ class Encoder:
         check_choice("role", role, ROLES)
         # In windows, because a tokenizer holds some hundred bytes a token until all of its texts are done.
         found = [ids for block in windows(texts, WINDOW) for ids in self._ids(block, role)]
-        self._warn_of_an_unread_script(texts)
+        self._warn_of_an_unread_language(texts)
         return found
 
-    def _warn_of_an_unread_script(self, texts: Sequence[str]) -> None:
-        """Warn, once for an encoder and each copy, of texts whose letters its vocabulary hardly knows."""
-        if self._warned or all(map(str.isascii, texts)):
+    def _warn_of_an_unread_language(self, texts: Sequence[str]) -> None:
+        """Warn, once for an encoder and each copy, of texts whose language it hardly knows."""
+        if self._warned:
             return
         reader = self._reader
-        text = unread_text(texts, lambda some: reader.tokenize(some, truncate=False), reader.unknown_id)
-        if text is None:
+        text = None
+        if not all(map(str.isascii, texts)):
+            text = unread_text(texts, lambda some: reader.tokenize(some, truncate=False), reader.unknown_id)
+        if text is not None:
+            self._warned = True
+            # Not the text: warnings go to logs, and texts may be confidential.
+            letters = ", ".join(sorted({letter for letter in text if letter.isalpha() and not letter.isascii()})[:3])
+            warn(
+                f"{self.name} does not know the language of texts with letters such as {letters}: it reads single "
+                f"letters, or nothing. Take an encoder of that language, such as {MULTILINGUAL}."
+            )
+            return
+        spec = self.spec or find_spec(self.name)  # a saved model has the name of what it was trained from
+        if spec is None or spec.languages != "English" or (language := language_of(texts)) is None:
             return
         self._warned = True
-        # Not the text: warnings go to logs, and texts may be confidential.
-        letters = ", ".join(sorted({letter for letter in text if letter.isalpha() and not letter.isascii()})[:3])
         warn(
-            f"{self.name} does not know the language of texts with letters such as {letters}: it reads single "
-            "letters, or nothing. Take an encoder of that language, such as intfloat/multilingual-e5-base."
+            f"{self.name} was trained on English, and texts seem to be {language}; their vectors say less. Take an "
+            f"encoder that reads it, such as {MULTILINGUAL}."
         )
 
     def _ids(self, texts: Sequence[str], role: str, *, truncate: bool = True) -> list[list[int]]:

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from labelspace.encoders.encoder import Encoder
 
 
-_END = re.compile(r"[.!?…؟۔।]+[\"')\]»”’]*(?=\s)|[。！？]+[\"”’」』]*|\n+")  # noqa: RUF001
-"""The end of a sentence. A wrong one (after "Mr.") only moves a border."""
+_END = re.compile(r"[.!?…؟۔।]++[\"')\]»”’“‘«›‹]*+(?:\s»)?(?=\s)|[。！？]+[\"”’」』]*|\n+")  # noqa: RUF001
+"""The end of a sentence, with the quotes that close it. A wrong one (after "Mr.") only moves a border."""
 
 _GRAINS = 8
 """A sentence longer than a passage is broken, between words if there are some, into pieces of at most this part of

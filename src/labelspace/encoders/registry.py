@@ -21,6 +21,9 @@ Pooling = Literal["mean", "cls", "last"]
 
 DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
 
+MULTILINGUAL = "intfloat/multilingual-e5-base"
+"""What is proposed for other languages than English."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +80,9 @@ class EncoderSpec:
 
     sha256: str | None = None
     """Hash of `model.safetensors` in that package."""
+
+    languages: str = "English"
+    """What its authors trained it to read: `"English"`, or about how many languages, such as `"100"`."""
 
     in_paper: bool = False
     """Whether it is one of the ten encoders of Table 4."""
@@ -225,6 +231,7 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         label_prompt=_GEMMA_PROMPT,
         passage_prompt="title: none | text: ",
         gated=True,
+        languages="100",
         in_paper=True,
         note="Two dense layers (768 to 3072 to 768) follow the mean; bidirectional attention.",
     ),
@@ -239,6 +246,7 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         year=2025,
         revision="97b0c614be4d77ee51c0cef4e5f07c00f9eb65b3",
         text_prompt=_QWEN_PROMPT,
+        languages="100",
         in_paper=True,
         note="The card recommends padding on the left.",
     ),
@@ -249,7 +257,8 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         dimension=384,
         revision="fd1525a9fd15316a2d503bf26ab031a61d056e98",
         **_E5,
-        note="Not in the paper; reads some 100 languages.",
+        languages="100",
+        note="Not in the paper.",
     ),
     EncoderSpec(
         name="intfloat/multilingual-e5-base",
@@ -258,7 +267,8 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         dimension=768,
         revision="d13f1b27baf31030b7fd040960d60d909913633f",
         **_E5,
-        note="Not in the paper; reads some 100 languages.",
+        languages="100",
+        note="Not in the paper.",
     ),
     EncoderSpec(
         name="intfloat/multilingual-e5-large",
@@ -267,7 +277,8 @@ KNOWN_ENCODERS: tuple[EncoderSpec, ...] = (
         dimension=1024,
         revision="ab10c1a7f42e74530fe7ae5be82e6d4f11a719eb",
         **_E5,
-        note="Not in the paper; reads some 100 languages.",
+        languages="100",
+        note="Not in the paper.",
     ),
     EncoderSpec(
         name="sentence-transformers/all-mpnet-base-v2",

@@ -1,4 +1,4 @@
-"""Whether an encoder's vocabulary knows the language of some texts: an English one reads Thai as one unknown word."""
+"""Whether an encoder knows the language of some texts: an English one reads Thai as one unknown word."""
 
 import re
 import unicodedata
@@ -28,6 +28,32 @@ SOME = 0.05
 
 FEWEST = 20
 """Characters that are enough to tell."""
+
+# The commonest words of languages in Latin letters, but for those that are common in English too.
+_ENGLISH = "the of and to in is that for it was with on as are this be by have"
+_COMMON = {
+    "Czech": "se na je že ale jako jsem jsou pro ve za od",
+    "Danish or Norwegian": "og det er på jeg ikke til av af som har vi med den",
+    "Dutch": "het een van dat niet met voor zijn op te aan ook er bij",
+    "Finnish": "ja ei että se oli mutta kun hän olen ovat myös",
+    "French": "le la les des et est une pour dans que pas du sur avec vous",
+    "German": "der die und das ist nicht ein eine mit auf für von den dem sich",
+    "Hungarian": "az és hogy nem egy meg ez volt csak",
+    "Indonesian": "yang dan di ini itu dengan untuk tidak dari ke",
+    "Italian": "di il che la una per non è del della sono gli con le",
+    "Polish": "się nie na jest że jak ale od dla przez",
+    "Portuguese": "de que não uma com para os um da em na por",
+    "Romanian": "și în la cu pe nu este că mai sunt",
+    "Spanish": "de la el que en los las una por con para es del se",
+    "Swedish": "och det att som en är på jag inte med för ett av",
+    "Turkish": "bir ve bu da için çok ile ne ama gibi daha olarak",
+    "Vietnamese": "và của là không có được cho một các người",
+}
+_LANGUAGES = {language: frozenset(words.split()) for language, words in {"English": _ENGLISH, **_COMMON}.items()}
+
+ENOUGH, OFTEN, SEVERAL = 20, 0.15, 5
+"""Words that are enough to tell a language, the share of them that are among its commonest, and how many of these must
+differ: names and codes repeat one or two, such as "la" in addresses of New Orleans."""
 
 
 def unread_text(
@@ -59,6 +85,25 @@ def unread_text(
     tokens = sum(map(len, found)) - len(blank) * len(found)
     unknown = sum(ids.count(unknown_id) for ids in found)
     return others[0] if is_unread(words, tokens=tokens, unknown=unknown) else None
+
+
+def language_of(texts: Sequence[str]) -> str | None:
+    """Return the language of texts in Latin letters by their commonest words, if they tell one that is not English.
+
+    Example:
+        >>> language_of(["Der Bus kommt nicht, und die Bahn ist auch zu spät."] * 3)
+        'German'
+        >>> language_of(["The bus does not come, and the train is late too."] * 3) is None
+        True
+    """
+    looked_at = [unicodedata.normalize("NFC", text[:SEEN]) for text in texts[:: len(texts) // LOOKED_AT | 1]]
+    words = [word for text in looked_at for word in _words(text).split()]
+    if len(words) < ENOUGH:
+        return None
+    counts = {language: sum(map(common.__contains__, words)) for language, common in _LANGUAGES.items()}
+    likeliest = max(counts, key=lambda language: counts[language])
+    sure = counts[likeliest] >= OFTEN * len(words) and counts[likeliest] > 2 * counts["English"]
+    return likeliest if sure and len(_LANGUAGES[likeliest].intersection(words)) >= SEVERAL else None
 
 
 def is_other(text: str) -> bool:

@@ -21,7 +21,7 @@ from labelspace.corpus import Documents, as_targets, open_table
 from labelspace.corpus.documents import check_kind
 from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate.baselines import Vectors, compared_with
-from labelspace.evaluate.intervals import score_intervals
+from labelspace.evaluate.intervals import Copies, score_intervals
 from labelspace.evaluate.metrics import Tally
 from labelspace.evaluate.origin import origin_of
 from labelspace.evaluate.rejection import Rejections
@@ -74,6 +74,10 @@ def evaluate(
         ConfigError: `model` or `beside` is not a labelspace classifier, `beside` has other labels, or `rejections` with
             several labels.
         InputError: an invalid document, an unknown label, no label at all, or `y` and `X` differ in length.
+
+    Warns:
+        LabelSpaceWarning: more than a tenth of the documents repeat another; if they are copies, intervals are too
+            narrow.
 
     Example:
         >>> from labelspace import ZeroShotClassifier
@@ -220,7 +224,7 @@ def _evaluate(
     space = model.label_space_
     tally = Tally(space.names, none=none)
     others = compared_with(model, beside, baselines=baselines, none=none)
-    seconds, done = 0.0, 0
+    copies, seconds, done = Copies(), 0.0, 0
     with progress_bar("evaluating", verbose=verbose) as report:
         for texts, targets in blocks:
             known = [row for row, target in enumerate(targets) if none or target >= 0]
@@ -229,6 +233,7 @@ def _evaluate(
                 for one in (model, beside):
                     tell_cost(one, documents, more=len(texts) < rows)
             tally.left_out += len(texts) - len(known)
+            copies.add(documents)
             started = time.perf_counter()
             answers, vectors = _answers(model, documents)
             seconds += time.perf_counter() - started
@@ -241,6 +246,7 @@ def _evaluate(
             done += len(texts)
             report(done, rows)
     metrics = tally.metrics()
+    copies.tell()
     return Evaluation(
         model=type(model).__name__,
         space=space.name,

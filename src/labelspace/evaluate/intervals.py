@@ -6,7 +6,7 @@ multinomial draw, and the time hardly depends on the number of rows (Efron and T
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, final
 
 import numpy as np
@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from labelspace.checks import check_choice, check_number
-from labelspace.errors import InputError, ShapeError
+from labelspace.corpus import Document
+from labelspace.errors import InputError, ShapeError, warn
 from labelspace.seeds import child_seed
 
 SCORES = ("macro_f1", "accuracy", "macro_f1_predicted", "macro_precision_predicted", "macro_recall_predicted")
@@ -29,6 +30,9 @@ DRAWN = 20_000_000
 
 FEW = 6
 """Rows of a kind below which a bootstrap says nothing: that so few all fall on one side is no rare luck (2 / 2^6)."""
+
+COPIES, MANY_COPIES = 0.1, 10
+"""Share and number of documents that repeat others from which a word about them is worth it."""
 
 HELD = 1_000_000
 """Rows that are held before they are counted, 8 bytes each."""
@@ -131,6 +135,32 @@ def score_intervals(counts: csr_array) -> Intervals:
     cells = np.stack([rows.row, np.where(rows.col == labels, -1, rows.col)], axis=1).astype(np.int64)
     weights = rows.data.astype(np.int64)
     return Intervals(*(_interval_of(cells, weights, labels, metric) for metric in ("macro_f1", "accuracy")))
+
+
+@final
+class Copies:
+    """Count the documents that repeat another: copies are not independent, as every interval takes rows to be."""
+
+    def __init__(self) -> None:
+        self._hashes: list[NDArray[np.int64]] = []
+
+    def add(self, documents: Iterable[Document]) -> None:
+        """Count some documents; 8 bytes of each are held."""
+        self._hashes.append(np.fromiter(map(hash, documents), dtype=np.int64))
+
+    def tell(self) -> None:
+        """Warn if more than a tenth of the documents, and ten or more, repeat another.
+
+        Warns:
+            LabelSpaceWarning: they do.
+        """
+        total = sum(map(len, self._hashes))
+        copies = total - len(np.unique(np.concatenate(self._hashes))) if total else 0
+        if copies >= MANY_COPIES and copies > COPIES * total:
+            warn(
+                f"{copies:,} of the {total:,} documents repeat another. If they are copies, and were not written anew, "
+                "the intervals are too narrow."
+            )
 
 
 @final

@@ -75,7 +75,7 @@ def _of_lacon(fit: Facts) -> Lines:
         ("descriptions", f"weigh {prior['weight']:.2f} ({prior['reason']})"),
         ("learning rates", f"encoder {curve['learning_rate']:.2g}, head {curve['head_learning_rate']:.2g}"),
         ("steps", _steps(curve)),
-        *_loss(curve),
+        *_loss(curve, batches=True),
     ]
 
 
@@ -127,7 +127,7 @@ def _of_uncertainty(fit: Facts) -> Lines:
         ("labelled", _rows(fit)),
         ("learning rate", f"{curve['learning_rate']:.2g}"),
         ("steps", f"{_made(curve)} in {len(curve['looks']) if 'looks' in curve else curve['epochs']} epochs"),
-        *_loss(curve),
+        *_loss(curve, batches=True),
     ]
     if calibration is not None:
         errors = f"calibration error {calibration['ece_before']:.3f} -> {calibration['ece_after']:.3f}"
@@ -153,7 +153,11 @@ def _made(curve: Facts) -> int:
     return curve.get("steps", len(curve["losses"]))  # folders of 0.1.0 hold no number of steps
 
 
-def _loss(curve: Facts) -> Lines:
+def _loss(curve: Facts, *, batches: bool = False) -> Lines:
+    """Return the loss at the start and at the end; single batches differ more than training changes them."""
     losses = curve["losses"]
+    some = max(1, len(losses) // 10) if batches else 1
+    means = f", means of {some} updates" if some > 1 else ""
     took = f", in {curve['seconds']:.1f} s" if "seconds" in curve else ""  # a saved model does not tell
-    return [("loss", f"{losses[0]:.4f} -> {losses[-1]:.4f}{took}")] if losses else []
+    first, last = sum(losses[:some]) / some, sum(losses[-some:]) / some
+    return [("loss", f"{first:.4f} -> {last:.4f}{means}{took}")] if losses else []

@@ -196,10 +196,7 @@ def split_texts(
         >>> split_texts(texts, np.array([0, 0, 1, 1] * 2), 0.5, seed=0)
         ([1, 2, 5, 6], [0, 3, 4, 7])
     """
-    first: dict[tuple[bytes, ...], int] = {}
-    parts = (rows.token_ids,) if rows.token_types is None else (rows.token_ids, rows.token_types)
-    keys = (tuple(np.asarray(each, dtype=np.int32).tobytes() for each in row) for row in zip(*parts, strict=True))
-    text = np.array([first.setdefault(key, row) for row, key in enumerate(keys)])
+    text = _first_of_each(rows)
     different, repeats = np.unique(text, return_counts=True)
     different = different[repeats <= np.maximum(1, share * np.bincount(targets)[targets[different]])]
     _, places = split(targets[different], share, seed=seed)
@@ -213,6 +210,27 @@ def split_texts(
             "training; label more texts, or set validation to 0 or 'auto'."
         )
     return np.flatnonzero(~held_out).tolist(), np.flatnonzero(held_out).tolist()
+
+
+def different(labelled: Labelled) -> Labelled:
+    """Return rows without those that repeat a text and its label, such as a round of labelling that was read twice.
+
+    Example:
+        >>> rows = Rows([[1], [2], [1], [1]], None, 0)
+        >>> different(Labelled(rows, np.array([0, 0, 0, 1]))).rows.token_ids
+        [[1], [2], [1]]
+    """
+    pairs = np.stack([_first_of_each(labelled.rows), labelled.targets])
+    _, places = np.unique(pairs, axis=1, return_index=True)
+    return labelled if len(places) == len(labelled) else labelled.take(np.sort(places).tolist())
+
+
+def _first_of_each(rows: Rows) -> NDArray[np.intp]:
+    """Return, of each row, the first row with its text, [text]."""
+    first: dict[tuple[bytes, ...], int] = {}
+    parts = (rows.token_ids,) if rows.token_types is None else (rows.token_ids, rows.token_types)
+    keys = (tuple(np.asarray(each, dtype=np.int32).tobytes() for each in row) for row in zip(*parts, strict=True))
+    return np.array([first.setdefault(key, row) for row, key in enumerate(keys)], dtype=np.intp)
 
 
 def draw_weighted(targets: Targets, weights: NDArray[np.floating], *, seed: int, epoch: int) -> list[int]:

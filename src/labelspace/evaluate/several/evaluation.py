@@ -16,6 +16,7 @@ from labelspace.corpus import Documents, DocumentTable
 from labelspace.corpus.label_sets import LabelSets, as_label_sets, check_label_sets, sets_of_column
 from labelspace.errors import ConfigError, InputError
 from labelspace.evaluate.baselines import BESIDE
+from labelspace.evaluate.intervals import Copies
 from labelspace.evaluate.origin import origin_of
 from labelspace.evaluate.rejection import Rejections
 from labelspace.evaluate.several.metrics import PairedSets, SetTally, Weights
@@ -90,11 +91,12 @@ def _evaluate(
     weights = Weights(len(names))
     tally = SetTally(names, weights.repeats)
     other = None if beside is None else _Beside(beside, names, weights.repeats)
-    seconds, done = 0.0, 0
+    copies, seconds, done = Copies(), 0.0, 0
     with progress_bar("evaluating", verbose=verbose) as report:
         for texts, sets in blocks:
             tally.left_out += int((~sets.known).sum())
             documents, truth = texts.take(np.flatnonzero(sets.known).tolist()), sets.truth[sets.known]
+            copies.add(documents)
             if not done:
                 for one in (model, beside):
                     tell_cost(one, documents, more=len(texts) < rows)
@@ -108,6 +110,7 @@ def _evaluate(
             done += len(texts)
             report(done, rows)
     metrics = tally.metrics()
+    copies.tell()
     return SeveralEvaluation(
         model=type(model).__name__,
         space=model.label_space_.name,

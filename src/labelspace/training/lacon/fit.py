@@ -36,7 +36,7 @@ from labelspace.training.lacon.prior import (
     short_of_rows,
     sums_of_rows,
 )
-from labelspace.training.rows import Document, Labelled, Targets, class_weights, split_texts, tokenize
+from labelspace.training.rows import Document, Labelled, Targets, class_weights, different, split_texts, tokenize
 from labelspace.training.trainable import trainable_weights
 
 # `validation="auto"`: the paper's share, if each label has as many rows as in its few-shot experiments and a hundred
@@ -154,11 +154,14 @@ def train_on_labels(
         train, held_out = everything.take(ours), everything.take(theirs) if theirs else None
 
     weights = class_weights(config.class_weight, space.names, train.targets)
+    evidence = different(train)  # a copy of a row says nothing new about the descriptions
     agreement = anchors = None
     if meaningful:
         anchors = label_vectors(encoder, space, words=words)
-        agreement = measure_agreement(encoder, anchors, train.rows, train.targets, space.names, words=words, seed=seed)
-    counts = np.bincount(train.targets, minlength=len(space))
+        agreement = measure_agreement(
+            encoder, anchors, evidence.rows, evidence.targets, space.names, words=words, seed=seed
+        )
+    counts = np.bincount(evidence.targets, minlength=len(space))
     prior = choose_prior(config, agreement, counts, space.names)
     contradicted = set(agreement.contradicted or ()) if agreement is not None else set()
 
@@ -175,7 +178,7 @@ def train_on_labels(
     placed = config.init == "descriptions" and anchors is not None
     places, columns = None, []
     if placed and anchors is not None:
-        sums = sums_of_rows(encoder, train.rows, train.targets, len(space), words=words)
+        sums = sums_of_rows(encoder, evidence.rows, evidence.targets, len(space), words=words)
         columns = [column for column, name in enumerate(space.names) if name in contradicted]
         places = place_labels(anchors, sums, counts, columns)
     head = _new_head(encoder, config, len(space), places, seed=seed)
@@ -206,12 +209,12 @@ def train_on_labels(
             raise KeyboardInterrupt
         engine.warn_of_interrupt(curve, checkpoint=checkpoint)
     head.eval()
-    short = short_of_rows(np.bincount(targets, minlength=len(space)))
+    short = short_of_rows(np.bincount(different(everything).targets, minlength=len(space)))
     if places is not None and short.any() and head.places_labels:
         # Texts of the other labels have drawn the encoder towards these, so place the ones without rows anew.
         with contextlib.suppress(KeyboardInterrupt):  # what was trained is kept
             anchors = label_vectors(encoder, space, words=words)
-            sums = sums_of_rows(encoder, train.rows, train.targets, len(space), words=words)
+            sums = sums_of_rows(encoder, evidence.rows, evidence.targets, len(space), words=words)
             head.place(short, place_labels(anchors, sums, counts, columns))
     return head, LaConFit(
         curve=curve,

@@ -77,7 +77,7 @@ class Prior(Plain):
     loss, makes the steps shorter."""
 
     rows_per_label: float
-    """Mean number of labelled rows per label."""
+    """Mean number of different labelled rows per label."""
 
     agreement: Agreement | None
     """Evidence for or against a contradiction; None if it was not measured."""
