@@ -353,20 +353,21 @@ def test_without_a_label_every_document_counts_as_unlabelled(given: Callable[...
 def test_a_label_without_rows_keeps_the_recall_of_its_descriptions(make: Maker):
     """Two labels have sixty rows each, the third has none, and the rates are high enough to learn."""
     labels = {name: TEXTS[start : start + 4 : 2] for name, start in (("sports", 0), ("money", 4), ("world", 8))}
-    training = {"labels": labels, "max_steps": None, "epochs": 4, "description_steps": 20}
+    training = {"labels": labels, "max_steps": None, "epochs": 8, "description_steps": 20}
     alone = make(**training).fit()
-    clf = make(**training).fit(TEXTS[:8] * 15, Y[:8] * 15)
+    rows, own = [f"{text} {turn}" for turn in range(15) for text in TEXTS[:8]], Y[:8] * 15
+    clf = make(**training).fit(rows, own)
     assert list(clf.classes_) == ["money", "sports", "world"]
     assert clf.fit_result_.prior.by_label == (pytest.approx(8 / 68), pytest.approx(8 / 68), 1.0)
     assert (clf.predict(TEXTS[8:]) == "world").mean() >= (alone.predict(TEXTS[8:]) == "world").mean() - 0.25
-    assert clf.score(TEXTS[:8], Y[:8]) == 1.0
+    assert clf.score(rows, own) > 0.8
 
 
 def test_the_fewer_the_rows_the_more_the_descriptions_weigh(make: Maker):
     few = make().fit(TEXTS[::4], Y[::4]).fit_result_.prior
-    many = make().fit(TEXTS * 5, Y * 5).fit_result_.prior
+    many = make().fit([f"{text} {turn}" for turn in range(5) for text in TEXTS], Y * 5).fit_result_.prior
     assert (few.rows_per_label, few.weight, few.reason) == (1, pytest.approx(8 / 9), "rows per label")
-    assert many.weight == pytest.approx(8 / (8 + many.rows_per_label))
+    assert (many.rows_per_label, many.weight) == (20, pytest.approx(8 / 28))
     assert make(description_weight=0.7).fit(TEXTS, Y).fit_result_.prior.reason == "given"
 
 
