@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from classify.conftest import SPACE
-from labelspace import DescriptionClassifier, LabelSpace, LaConClassifier, load
+from labelspace import DescriptionClassifier, LabelSpace, LaConClassifier, ZeroShotClassifier, load
 from labelspace.classify import bi_encoder, predict_file
 from labelspace.classify.settings import as_arguments
 from labelspace.classify.tables.stream import model_fingerprint
@@ -199,6 +199,15 @@ def test_a_subclass_may_have_arguments_of_its_own():
     assert Cautious(caution=0.8).min_probability == 0.8
     with pytest.raises(ConfigError, match="Cautious has no argument 'epochs'"):
         Cautious(**{"epochs": 3})
+
+
+def test_a_subclass_of_a_classifier_without_settings_may_call_an_argument_config():
+    class Stored(ZeroShotClassifier):
+        def __init__(self, labels: Any = None, config: str = "") -> None:
+            super().__init__(labels)
+            self.config = config
+
+    assert Stored(["a", "b"], config="mine").config == "mine"
 
 
 def test_a_subclass_may_pass_keywords_on():

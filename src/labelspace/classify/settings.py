@@ -27,7 +27,8 @@ def hinting(init: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(init)
     def hinted(self: Any, *arguments: Any, **named: Any) -> None:
-        settings = [field.name for field in fields(self.config_class)] if "config" in known else []
+        made = self.config_class if "config" in known else None
+        settings = [] if made is None else [field.name for field in fields(made)]
         for key in named:
             if key in settings and key not in known:
                 raise ConfigError(

@@ -158,8 +158,8 @@ class Copies:
         copies = total - len(np.unique(np.concatenate(self._hashes))) if total else 0
         if copies >= MANY_COPIES and copies > COPIES * total:
             warn(
-                f"{copies:,} of the {total:,} documents repeat another. If they are copies, and were not written anew, "
-                "the intervals are too narrow."
+                f"{copies:,} of the {total:,} documents repeat another. If these are copies, and not messages that "
+                "happen to be alike, the intervals are too narrow."
             )
 
 
